@@ -64,7 +64,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 		w := r.workspaceOf(e.task)
 		in.specs = append(in.specs, spec{
 			id: e.task.ID, order: e.index, priority: e.task.Priority, after: e.task.After,
-			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore, clears: w.clears(),
+			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore, clears: w.clears() || r.job.OnAccept != "",
 		})
 	}
 	r.mu.Unlock()
@@ -74,6 +74,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 	if err := r.queue.Offer(r.hard, offers...); err != nil {
 		return &queueError{err}
 	}
+	r.catchUp(entries)
 	r.post(in)
 	return nil
 }

@@ -32,6 +32,9 @@ func (r *run) stateOf(ctx context.Context, a *attempt, s space) (string, error) 
 	case a.workspace.owned():
 		err = addTree(sum, s.Dir)
 	default:
+		if s.Source != nil {
+			r.recall(s.Dir, s.Source)
+		}
 		err = r.withSource(ctx, s.Dir, func(d *hostgit.Dir, _ bool) error { return addChanges(ctx, sum, d, d.Repo(), s.Dir) })
 		if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) {
 			err = addTree(sum, s.Dir)

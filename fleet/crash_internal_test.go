@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,7 @@ type crashes struct {
 	disk *journaltest.Disk
 	over map[string]int
 	text map[string]string
+	ran  string // a file in which each run of Job.OnAccept has a line
 }
 
 func newCrashes(t *testing.T) *crashes {
@@ -38,10 +41,10 @@ func newCrashes(t *testing.T) *crashes {
 	overload := &scripted.Result{Text: &text, IsError: &yes, APIErrorStatus: 529}
 	var mu sync.Mutex
 	failed := false
-	c := &crashes{disk: &journaltest.Disk{}, over: map[string]int{}, text: map[string]string{}}
+	c := &crashes{disk: &journaltest.Disk{}, over: map[string]int{}, text: map[string]string{}, ran: filepath.Join(t.TempDir(), "ran")}
 	c.job = Job{
 		Out: t.TempDir(), FS: c.disk, Concurrency: 2, Backoff: supervisor.Backoff{Initial: time.Millisecond, Max: time.Millisecond}, MaxStarts: 100,
-		Options: &sdk.Options{Runtime: rt},
+		Options: &sdk.Options{Runtime: rt, Cwd: t.TempDir()}, OnAccept: "echo $TROUPE_TASK >>" + c.ran,
 		Tasks: []Task{
 			{ID: "plain", Prompt: "go"},
 			{ID: "retried", Prompt: "go"},
@@ -84,8 +87,12 @@ func (c *crashes) legal(t *testing.T, n int, after *journaltest.Disk) {
 	require.NoError(t, err, "after operation %d", n)
 	small, err := r.replay(compact(records))
 	require.NoError(t, err, "after operation %d", n)
-	results := map[string]int{}
+	results, began := map[string]int{}, map[string]int{}
 	for i := range records {
+		if records[i].Kind == kindAccepting {
+			began[records[i].Task]++
+			require.Equal(t, 1, results[records[i].Task], "after operation %d: %s is accepted before its command begins", n, records[i].Task)
+		}
 		if records[i].Kind == kindResult {
 			results[records[i].Task]++
 		}
@@ -102,6 +109,8 @@ func (c *crashes) legal(t *testing.T, n int, after *journaltest.Disk) {
 			continue
 		}
 		require.Equal(t, Accepted, k.result.Status)
+		require.LessOrEqual(t, began[id], 1, "after operation %d: commands of %s", n, id)
+		require.Equal(t, began[id] == 0, k.result.OnAccept.State == OnAcceptPending, "after operation %d: %s", n, id)
 		require.Equal(t, c.text[id], k.result.Text, id)
 		f, err := after.Read(k.result.Transcript)
 		require.NoError(t, err, "after operation %d a record names a transcript that is not there", n)
@@ -117,8 +126,15 @@ func (c *crashes) goesOn(t *testing.T, n int, after *journaltest.Disk) {
 	t.Helper()
 	job := c.job
 	job.FS, job.OnEvent = after, nil
-	_, _, err := journal.Read(after)
+	_, records, err := journal.Read(after)
 	job.Resume = err == nil
+	began := map[string]int{}
+	for i := range records {
+		if records[i].Kind == kindAccepting {
+			began[records[i].Task] = 1
+		}
+	}
+	require.NoError(t, os.WriteFile(c.ran, nil, 0o600))
 	all := map[string]TaskResult{}
 	for r, err := range Run(t.Context(), job) {
 		require.NoError(t, err, "after operation %d", n)
@@ -126,7 +142,10 @@ func (c *crashes) goesOn(t *testing.T, n int, after *journaltest.Disk) {
 		all[r.ID] = r
 	}
 	require.Len(t, all, len(job.Tasks), "after operation %d", n)
+	ran, err := os.ReadFile(c.ran)
+	require.NoError(t, err)
 	for id, r := range all {
+		require.Equal(t, 1-began[id], strings.Count(string(ran), id+"\n"), "after operation %d: runs of the command of %s", n, id)
 		require.Equal(t, c.text[id], r.Text, "after operation %d", n)
 		require.False(t, c.over[id] <= n && !r.Earlier, "after operation %d %s was run again", n, id)
 	}

@@ -37,7 +37,9 @@ const (
 	EventResumed   EventKind = "resumed"  // by hand
 	EventRequeued  EventKind = "requeued" // by hand: the task begins anew, and a result that it had is void
 	EventAsked     EventKind = "asked"    // a call waits for a person; Detail is the id of the Approval and the tool
-	EventStopped   EventKind = "stopped"  // nothing more starts; Detail says why
+	// EventOnAccept: Job.OnAccept has ended for a task; Detail is its state, and why it is not done.
+	EventOnAccept EventKind = "on_accept"
+	EventStopped  EventKind = "stopped" // nothing more starts; Detail says why
 )
 
 // Progress is where a job stands.

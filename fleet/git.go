@@ -98,11 +98,16 @@ func (r *run) withSource(ctx context.Context, from string, do func(d *hostgit.Di
 	repo := r.repos.found[from]
 	r.mu.Unlock()
 	var d *hostgit.Dir
-	if repo != nil {
+	switch {
+	case repo != nil && repo.Common == "":
+		return fmt.Errorf("%s: %w", from, hostgit.ErrNoRepository)
+	case repo != nil:
 		d, err = g.Make(own, repo.Top, repo)
-	} else if d, err = g.Open(own, ""); err != nil { // an earlier process has not used it
-		repo, err = g.Find(ctx, from)
-		if err == nil {
+	default:
+		if d, err = g.Open(own, ""); err == nil { // an earlier process has used it
+			break
+		}
+		if repo, err = g.Find(ctx, from); err == nil {
 			d, err = g.Make(own, repo.Top, repo)
 		}
 		if err == nil {
@@ -112,14 +117,34 @@ func (r *run) withSource(ctx context.Context, from string, do func(d *hostgit.Di
 	if err != nil {
 		return err
 	}
+	return do(d, r.recall(from, d.Repo()))
+}
+
+// recall notes what the repository of a directory was, unless that is known already.
+func (r *run) recall(from string, repo *hostgit.Repo) (news bool) {
+	from = resolved(from)
 	r.mu.Lock()
-	fresh := r.repos.found[from] == nil
+	defer r.mu.Unlock()
 	if r.repos.found == nil {
 		r.repos.found = map[string]*hostgit.Repo{}
 	}
-	r.repos.found[from] = d.Repo()
-	r.mu.Unlock()
-	return do(d, fresh)
+	if r.repos.found[from] != nil {
+		return false
+	}
+	r.repos.found[from] = repo
+	return true
+}
+
+// rememberSource returns the repository of a directory that an agent is about to work in; the
+// zero value if it is in none.
+func (r *run) rememberSource(ctx context.Context, from string) (*hostgit.Repo, error) {
+	repo := &hostgit.Repo{}
+	err := r.withSource(ctx, from, func(d *hostgit.Dir, _ bool) error { repo = d.Repo(); return nil })
+	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) {
+		r.recall(from, repo)
+		err = nil
+	}
+	return repo, err
 }
 
 // gitName is the name in Out of the git directory for a workspace of the job's own.

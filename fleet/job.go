@@ -137,11 +137,22 @@ type Job struct {
 	Timeout time.Duration
 	// Workspace is where each task without one works. nil: Options.Cwd, as it is.
 	Workspace *Workspace
-	// Setups is how many Setup and Teardown commands of workspaces run at the same time.
+	// Setups is how many Setup, Teardown and OnAccept commands run at the same time.
 	// Default: 0, which is 2.
 	Setups int
 	// Verify is the verification of each task without one. nil: none.
 	Verify *Verify
+	// OnAccept is run by sh -c where a task worked, after its result is accepted and durable: to
+	// push a branch, or to open a pull request. It runs at most once for a result; if the host
+	// dies meanwhile, its state is unknown, and [Handle.RunOnAccept] runs it again. Its
+	// git has the settings that the repository had before the agent ran, and no hooks and filters;
+	// commits that it makes are in no repository until it pushes them. Its environment
+	// is that of this program without the keys and tokens of the agents and those that the options name, with
+	// TROUPE_TASK, TROUPE_FENCE and, in a repository, TROUPE_BASE, the commit that the task began
+	// with. It has ten minutes. Remove waits until it has ended with 0. TaskResult.OnAccept has how
+	// it ended, in results.jsonl and in a Snapshot; a result that was read before says pending.
+	// Default: "", nothing.
+	OnAccept string
 	// CommandSpawner starts the commands that run in workspaces: Setup, Teardown,
 	// Verify.Command and OnAccept, each as sh -c. Verifiers run what agents have written: if
 	// Options.Spawner puts agents into containers, this one should put these commands there, too.

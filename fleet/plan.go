@@ -170,7 +170,7 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 	case cleared:
 		p.slots[in.slot] = false
 		p.clearing--
-	case woken:
+	case woken, settledOnAccept:
 	}
 	return p.settle(now, p.outages.news(p.look(now, out)))
 }

@@ -41,21 +41,25 @@ type (
 	}
 	// cleared: a clearUp has ended.
 	cleared struct{ slot int }
+	// settledOnAccept: Job.OnAccept has ended for a task, whose result says more now. The plan
+	// has nothing to decide.
+	settledOnAccept struct{}
 	// starving: the machine has too little time for what runs, or has enough again.
 	starving struct{ on bool }
 )
 
-func (added) isInput()    {}
-func (ended) isInput()    {}
-func (drained) isInput()  {}
-func (retuned) isInput()  {}
-func (woken) isInput()    {}
-func (pressed) isInput()  {}
-func (worked) isInput()   {}
-func (freed) isInput()    {}
-func (foreign) isInput()  {}
-func (cleared) isInput()  {}
-func (starving) isInput() {}
+func (added) isInput()           {}
+func (ended) isInput()           {}
+func (drained) isInput()         {}
+func (retuned) isInput()         {}
+func (woken) isInput()           {}
+func (pressed) isInput()         {}
+func (worked) isInput()          {}
+func (freed) isInput()           {}
+func (foreign) isInput()         {}
+func (cleared) isInput()         {}
+func (settledOnAccept) isInput() {}
+func (starving) isInput()        {}
 
 // outcome is how an attempt went, in the terms of a plan.
 type outcome struct {

@@ -63,13 +63,15 @@ func (s secrets) options(o *sdk.Options) {
 
 // variable adds the value if the name says that it is secret.
 func (s secrets) variable(name, value string) {
-	name = strings.ToUpper(name)
-	for _, word := range []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH"} {
-		if strings.Contains(name, word) {
-			s.add(value)
-			return
-		}
+	if secretName(name) {
+		s.add(value)
 	}
+}
+
+// secretName reports whether the name of a variable says that its value is secret.
+func secretName(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASSWORD", "AUTH"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // add adds a value without the space around it, which a mounted file of secrets often has, and

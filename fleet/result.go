@@ -114,6 +114,8 @@ type TaskResult struct {
 	Transcript      string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
 	Diff            string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
 	Tags            []string  `json:"tags,omitempty"`
+	// OnAccept is what became of Job.OnAccept; nil: it has none, or the task was not accepted.
+	OnAccept *OnAccept `json:"onAccept,omitempty"`
 	// Requeued is how often somebody had the task run again after it had a result (see
 	// Handle.Requeue). A result replaces those of the task with a lower number.
 	Requeued int `json:"requeued,omitempty"`

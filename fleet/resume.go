@@ -262,6 +262,8 @@ func (h *history) apply(rec *journal.Record) error {
 		}
 	case kindAsked, kindDecided, kindUsed:
 		return k.approval(rec.Kind, decode)
+	case kindAccepting, kindOnAccept, kindRepeat:
+		return k.after(rec.Kind, decode)
 	case kindCanceled:
 		k.canceled = true
 	case kindRequeued:
@@ -324,7 +326,7 @@ func compact(all []journal.Record) []journal.Record {
 	for i := range all {
 		r := &all[i]
 		switch last := over[r.Task]; {
-		case r.Kind == kindHost, r.Kind == kindAdmitted, r.Kind == kindParked, last == 0, last == i+1:
+		case r.Kind == kindHost, r.Kind == kindAdmitted, r.Kind == kindParked, last == 0, last == i+1, i+1 > last && keepAfter(r):
 			keep = append(keep, *r)
 		}
 	}

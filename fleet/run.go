@@ -63,6 +63,7 @@ type run struct {
 	setups  setups
 	repos   repositories
 	remarks map[string]bool // that were told
+	after   aftermath
 	shared  *SharedMCP
 	found   history // of earlier processes
 	usage   Usage
@@ -275,6 +276,9 @@ func (r *run) fail(err error) {
 
 // keep keeps what an attempt has left before the plan decides about it.
 func (r *run) keep(in input) {
+	if _, ok := in.(settledOnAccept); ok {
+		r.outdated()
+	}
 	end, ok := in.(ended)
 	if !ok {
 		return
@@ -429,6 +433,7 @@ func (r *run) finish(ctx context.Context) {
 	for _, l := range r.leaving {
 		_, _ = l.Wait(ctx, r.exec) // Kill ends it
 	}
+	r.closeAftermath(ctx)
 	r.mu.Lock()
 	if r.stop == nil { // it failed with the last result
 		r.stop = r.failed

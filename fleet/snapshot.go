@@ -44,6 +44,8 @@ type TaskInfo struct {
 	Next       Mode   `json:"next,omitempty"`
 	Transcript string `json:"transcript,omitempty"` // file of the last attempt, relative to Job.Out
 	Usage      Usage  `json:"usage"`
+	// OnAccept is that of the result; see TaskResult.OnAccept.
+	OnAccept *OnAccept `json:"onAccept,omitempty"`
 }
 
 // TaskState is where a task stands.
@@ -74,7 +76,7 @@ func (h *Handle) Snapshot() Snapshot {
 		number := max(e.number, t.Attempts)
 		switch {
 		case e.result != nil:
-			t.State, t.Status, t.Error, t.Transcript = TaskOver, e.result.Status, e.result.Error, e.result.Transcript
+			t.State, t.Status, t.Error, t.Transcript, t.OnAccept = TaskOver, e.result.Status, e.result.Error, e.result.Transcript, e.result.OnAccept
 		case slices.Contains(r.running, e):
 			t.State, t.Since, t.Doing, t.Attempts, t.Error = TaskRunning, e.since, e.doing, number, ""
 		case e.asking():
@@ -112,7 +114,7 @@ func ReadJob(dir string) (Snapshot, error) {
 		s.Usage.add(t.Usage)
 		switch {
 		case k.result != nil:
-			t.State, t.Status, t.Error, t.Transcript, t.Next = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, ""
+			t.State, t.Status, t.Error, t.Transcript, t.Next, t.OnAccept = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, "", k.result.OnAccept
 			s.ByStatus[t.Status]++
 		case k.waits():
 			t.State, t.Doing = TaskWaiting, "approval"
@@ -139,6 +141,9 @@ type Amendment struct {
 	Cancel  []string // as Handle.CancelTask
 	Requeue []string // as Handle.Requeue
 	Answers []Answer
+	// OnAccept are accepted tasks for which Job.OnAccept is to run once more, as
+	// [Handle.RunOnAccept]. A resume with the command runs it.
+	OnAccept []string
 }
 
 // Answer decides a call that waits for a person, as [Handle.Decide] does.
@@ -151,7 +156,8 @@ type Answer struct {
 // Amend decides about tasks of a job that does not run; a resume obeys. What it says is
 // durable when it returns nil, and otherwise nothing is decided. results.jsonl and the
 // report are as before until the job is resumed. The error matches [journal.ErrLocked]
-// while a process runs the job, [journal.ErrMissing], [ErrNoTask] or [ErrTaskOver].
+// while a process runs the job, [journal.ErrMissing], [ErrNoTask], [ErrTaskOver], [ErrNoApproval],
+// [ErrNotAccepted] or [ErrOnAcceptRuns].
 func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 	if _, _, err := journal.Read(journal.Dir(dir)); err != nil {
 		return err // and nothing is made
@@ -201,6 +207,16 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 			return fmt.Errorf("approval %q: %w", d.ID, ErrNoApproval)
 		}
 		records = append(records, r.record(kindDecided, task, 0, decidedRecord(d)))
+	}
+	for _, id := range a.OnAccept {
+		k := h.tasks[id]
+		if k == nil {
+			return fmt.Errorf("task %q: %w", id, ErrNoTask)
+		}
+		if err := mayRepeat(k.result); err != nil {
+			return fmt.Errorf("task %q: %w", id, err)
+		}
+		records = append(records, r.record(kindRepeat, id, 0, onAcceptRecord{Requeued: k.result.Requeued}))
 	}
 	if len(records) == 0 {
 		return nil

@@ -165,9 +165,12 @@ func (r *run) result(now time.Time, e *entry, f finish) (t, kept *TaskResult, wa
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t = e.foreign; t != nil {
-		t.Requeued = e.requeued
+		t.Requeued, t.OnAccept = e.requeued, nil // the other program runs that
 	} else {
 		t, warnings = e.made(now, f)
+		if r.job.OnAccept != "" && t.OK() {
+			t.OnAccept = &OnAccept{State: OnAcceptPending}
+		}
 		if e.tenure != nil {
 			t.Fence = e.tenure.Fence
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-troupe/troupe/internal/hostgit"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -93,6 +94,9 @@ type space struct {
 	// Sub is where the task works in Dir, with slashes: a worktree is of a whole repository.
 	Sub string `json:"sub,omitempty"`
 	Git string `json:"git,omitempty"` // the host's git directory for it, in Job.Out
+	// Source is the repository of a directory that is used as it is, from before the agent ran.
+	// The zero value: it was in none.
+	Source *hostgit.Repo `json:"source,omitempty"`
 	// State is that of stateOf before the first attempt there, for Task.ExpectChange.
 	State string `json:"state,omitempty"`
 }
@@ -139,7 +143,16 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 		if st, err := os.Stat(from); err != nil || !st.IsDir() {
 			return space{}, &badWorkspace{dir: from, err: cmpErr(err, errors.New("it is not a directory"))}
 		}
-		return space{Dir: from}, r.setup(ctx, a, from)
+		s := space{Dir: from}
+		if err := r.setup(ctx, a, from); err != nil {
+			return s, err
+		}
+		if r.job.OnAccept != "" || a.task.ExpectChange {
+			if s.Source, err = r.rememberSource(ctx, from); err != nil {
+				return s, &badWorkspace{dir: from, err: err}
+			}
+		}
+		return s, nil
 	}
 	dir := filepath.Join(r.root, workspacesDir, a.task.ID, fmt.Sprint(a.number))
 	s := space{Dir: dir}
@@ -223,7 +236,8 @@ func (r *run) clearUp(e *entry, slot int) {
 	r.exec.Go(func() {
 		defer over.Resolve(struct{}{})
 		defer r.post(cleared{slot})
-		if err := r.leaveSpace(r.hard, &within, a.Workspace, result.OK()); err != nil {
+		settled := r.afterAcceptance(r.hard, e, &within)
+		if err := r.leaveSpace(r.hard, &within, a.Workspace, result.OK() && settled); err != nil {
 			r.tell(Event{Kind: EventWarning, Task: result.ID, Detail: err.Error()})
 		}
 	})

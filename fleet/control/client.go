@@ -59,28 +59,31 @@ const (
 	Requeue Op = "requeue"
 	Allow   Op = "allow"
 	Deny    Op = "deny"
+	// OnAccept runs Job.OnAccept once more for an accepted task.
+	OnAccept Op = "on-accept"
 )
 
 // Command is a decision about a job.
 type Command struct {
 	Op   Op
-	Task string // of Cancel and Requeue
+	Task string // of Cancel, Requeue and OnAccept
 	N    int    // of Retune: attempts at the same time, from 1
 	// Approval is the id of Allow and Deny, and Reason what the model reads of a denial.
 	Approval, Reason string
 }
 
 // Send sends a command to the process that runs the job in a directory. If there is none,
-// Cancel, Requeue, Allow and Deny are written into the journal, where a resume finds them; offline is
+// Cancel, Requeue, OnAccept, Allow and Deny are written into the journal, where a resume finds them; offline is
 // then true. Other commands fail with [ErrNotRunning]. The errors of a task match
-// [fleet.ErrNoTask], [fleet.ErrTaskOver] and [fleet.ErrJobOver], those of an approval
+// [fleet.ErrNoTask], [fleet.ErrTaskOver], [fleet.ErrNotAccepted], [fleet.ErrOnAcceptRuns] and
+// [fleet.ErrJobOver], those of an approval
 // [fleet.ErrNoApproval].
 func Send(ctx context.Context, dir string, c Command) (offline bool, err error) {
 	path := "/api/job/" + string(c.Op)
 	switch c.Op {
 	case Retune:
 		path += "/" + strconv.Itoa(c.N)
-	case Cancel, Requeue:
+	case Cancel, Requeue, OnAccept:
 		path = "/api/task/" + url.PathEscape(c.Task) + "/" + string(c.Op)
 	case Allow, Deny:
 		path = "/api/approval/" + url.PathEscape(c.Approval) + "/" + string(c.Op)
@@ -101,6 +104,8 @@ func Send(ctx context.Context, dir string, c Command) (offline bool, err error) 
 		a.Cancel = []string{c.Task}
 	case Requeue:
 		a.Requeue = []string{c.Task}
+	case OnAccept:
+		a.OnAccept = []string{c.Task}
 	case Allow, Deny:
 		a.Answers = []fleet.Answer{{ID: c.Approval, Allow: c.Op == Allow, Reason: c.Reason}}
 	default:
@@ -136,7 +141,7 @@ func ask(ctx context.Context, dir, method, path string, to any) error {
 	if errors.As(err, &refused) {
 		for code, is := range map[int]error{
 			http.StatusNotFound: fleet.ErrNoTask, http.StatusConflict: fleet.ErrTaskOver, http.StatusGone: fleet.ErrJobOver,
-			http.StatusUnprocessableEntity: fleet.ErrNoApproval,
+			http.StatusUnprocessableEntity: fleet.ErrNoApproval, http.StatusPreconditionFailed: fleet.ErrNotAccepted, http.StatusTooEarly: fleet.ErrOnAcceptRuns,
 		} {
 			if refused.Code == code {
 				return &taskError{refused.Reason, is}

@@ -31,13 +31,15 @@ func Listen(h *fleet.Handle, dir string, cfg inspect.Config) (*inspect.Server, e
 //	POST /api/job/retune/{n}        run n attempts at the same time
 //	POST /api/task/{id}/cancel
 //	POST /api/task/{id}/requeue
+//	POST /api/task/{id}/on-accept   run Job.OnAccept once more
 //	GET  /api/approvals              the calls that wait for a person, a list of [fleet.Approval]
 //	POST /api/approval/{id}/allow
 //	POST /api/approval/{id}/deny     ?reason=TEXT for the model
 //
 // An answer to a POST is 200 when the decision is durable, 404 for a task that does not
 // exist, 409 for one that has its result, 422 for
-// a call that does not wait, 410 for a job that has ended, and else has the
+// a call that does not wait, 412 for a task that was not accepted, 425 for one whose command
+// runs already, 410 for a job that has ended, and else has the
 // error. The handler itself checks the Host, the Origin and the token of each request; see
 // [inspect.Access].
 func Handler(h *fleet.Handle, access inspect.Access) http.Handler {
@@ -63,6 +65,9 @@ func Handler(h *fleet.Handle, access inspect.Access) http.Handler {
 	mux.HandleFunc("POST /api/task/{id}/requeue", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, h.Requeue(r.Context(), r.PathValue("id")))
 	})
+	mux.HandleFunc("POST /api/task/{id}/on-accept", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, h.RunOnAccept(r.Context(), r.PathValue("id")))
+	})
 	mux.HandleFunc("GET /api/approvals", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(append([]fleet.Approval{}, h.Approvals()...))
@@ -86,6 +91,10 @@ func answer(w http.ResponseWriter, err error) {
 		code = http.StatusNotFound
 	case errors.Is(err, fleet.ErrNoApproval):
 		code = http.StatusUnprocessableEntity
+	case errors.Is(err, fleet.ErrNotAccepted):
+		code = http.StatusPreconditionFailed
+	case errors.Is(err, fleet.ErrOnAcceptRuns):
+		code = http.StatusTooEarly
 	case errors.Is(err, fleet.ErrTaskOver):
 		code = http.StatusConflict
 	case errors.Is(err, fleet.ErrJobOver):

@@ -149,7 +149,7 @@ func (d *Dir) Commit(ctx context.Context, rev string) (string, error) {
 			return head.Hash, nil
 		}
 	}
-	if err := d.takeRefs(head); err != nil {
+	if err := d.takeRefs(d.repo, head); err != nil {
 		return "", err
 	}
 	out, err := d.look(ctx, d.path, nil, "rev-parse", "--verify", "--end-of-options", rev+"^{commit}")
@@ -161,8 +161,8 @@ func (d *Dir) Commit(ctx context.Context, rev string) (string, error) {
 
 // takeRefs copies the references of the repository as they are now: as data, because what an
 // agent puts among them could be a link.
-func (d *Dir) takeRefs(head Head) error {
-	all, err := d.repo.refs()
+func (d *Dir) takeRefs(now *Repo, head Head) error {
+	all, err := now.refs()
 	if err != nil {
 		return err
 	}
@@ -307,12 +307,12 @@ func (d *Dir) Diff(ctx context.Context, commit string) (string, error) {
 }
 
 // Hand prepares the directory for a command of the user's, and returns the variables that
-// lead its git here: HEAD and the references are those of the repository now, the settings are
-// those from before an agent ran, and there are no hooks and no filters.
-func (d *Dir) Hand(ctx context.Context) ([]string, error) {
-	head, err := d.repo.Head()
+// lead its git here: HEAD and the references are those of the repository as it is now, the
+// settings are those from before an agent ran, and there are no hooks and no filters.
+func (d *Dir) Hand(ctx context.Context, now *Repo) ([]string, error) {
+	head, err := now.Head()
 	if err == nil {
-		err = errors.Join(d.takeRefs(head), d.neutral())
+		err = errors.Join(d.takeRefs(now, head), d.neutral())
 	}
 	if err != nil || head.Hash == "" {
 		return d.environ(), err
