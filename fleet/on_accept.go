@@ -18,28 +18,6 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// OnAccept is what became of Job.OnAccept for an accepted task.
-type OnAccept struct {
-	State OnAcceptState `json:"state"`
-	// Output is what the command has printed, at most the last 4 KiB.
-	Output string `json:"output,omitempty"`
-	Error  string `json:"error,omitempty"` // why the state is failed or unknown
-}
-
-// OnAcceptState is how far the command of Job.OnAccept has come.
-type OnAcceptState string
-
-// States of [OnAccept].
-const (
-	OnAcceptPending OnAcceptState = "pending" // it has not begun; a resume runs it
-	OnAcceptRunning OnAcceptState = "running"
-	OnAcceptDone    OnAcceptState = "done"   // it has ended with 0
-	OnAcceptFailed  OnAcceptState = "failed" // it has not
-	// OnAcceptUnknown says that the host died, or was killed, while the command ran. It may have
-	// had its effect, so nobody runs it again unless [Handle.RunOnAccept] says so.
-	OnAcceptUnknown OnAcceptState = "unknown"
-)
-
 // Errors of [Handle.RunOnAccept] and [Amend]. Match them with errors.Is.
 var (
 	// ErrNotAccepted says that the task has no result, or one that is not accepted.

@@ -54,12 +54,14 @@ func TestSchemaOfResults(t *testing.T) {
 		return &jsonschema.Schema{Type: "string", Enum: constants(t, name)}
 	}
 	s, err := jsonschema.For[fleet.TaskResult](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[fleet.Status]():    enum("Status"),
-		reflect.TypeFor[fleet.Family]():    enum("Family"),
-		reflect.TypeFor[fleet.Mode]():      enum("Mode"),
-		reflect.TypeFor[fleet.Duration]():  {Type: "string", Description: "such as 1m30s"},
-		reflect.TypeFor[time.Time]():       {Type: "string", Format: "date-time"},
-		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[fleet.Status](): enum("Status"),
+		reflect.TypeFor[fleet.Family](): enum("Family"),
+		reflect.TypeFor[fleet.Mode]():   enum("Mode"),
+
+		reflect.TypeFor[fleet.OnAcceptState](): enum("OnAcceptState"),
+		reflect.TypeFor[fleet.Duration]():      {Type: "string", Description: "such as 1m30s"},
+		reflect.TypeFor[time.Time]():           {Type: "string", Format: "date-time"},
+		reflect.TypeFor[json.RawMessage]():     {},
 	}})
 	require.NoError(t, err)
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "a line of results.jsonl"

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -191,13 +193,34 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	if errors.As(failed, &stopped) && stopped.Reason == fleet.StopSample {
 		failed = nil // as it was asked to
 	}
-	code := s.summary(c, h.Progress(), failed, w.signal())
+	after := h.Snapshot()
+	code := s.afterAcceptance(c, &after, s.summary(c, h.Progress(), failed, w.signal()))
 	if job.Sample > 0 && code != exitOutput && code != exitPipe {
 		if err := c.text(s.estimateText(fleet.NewEstimate(len(job.Tasks), results))); err != nil {
 			return c.outputLost(err)
 		}
 	}
 	return code
+}
+
+// afterAcceptance says for how many tasks the command of --on-accept has not ended with 0.
+func (s *settings) afterAcceptance(c *console, j *fleet.Snapshot, code int) int {
+	count := map[fleet.OnAcceptState]int{}
+	for i := range j.Tasks {
+		if t := &j.Tasks[i]; t.OnAccept != nil {
+			count[t.OnAccept.State]++
+		}
+	}
+	delete(count, fleet.OnAcceptDone)
+	if len(count) == 0 {
+		return code
+	}
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s for %s", state, shown.Count(count[state], "task")))
+	}
+	c.note("the command of --on-accept is %s; troupe ctl %s on-accept TASK has it run again", strings.Join(parts, ", "), s.batch.job.Out)
+	return max(code, exitResult)
 }
 
 func writeEvents(to io.Writer) func(fleet.Event) {

@@ -120,7 +120,15 @@ func checkFlags() []flagSpec {
 		{name: "verify", arg: "COMMAND", help: "run by sh where the task worked; a task counts only if it ends with 0", set: text(func(s *settings) *string { return &s.batch.verify.Command })},
 		{name: "verify-prompt", arg: "TEXT|@FILE", help: "what the agent is told when --verify fails; {{.Output}} is what it said", set: textOrFile(func(s *settings) *string { return &s.batch.verify.Prompt })},
 		{name: "verify-rounds", arg: "N", help: "how often; default: 1", set: number(1, func(s *settings) *int { return &s.batch.verify.Rounds })},
+		{name: "on-accept", arg: "COMMAND", help: "run by sh where an accepted task worked, at most once: to push a branch, or to open a pull request", set: text(func(s *settings) *string { return &s.batch.job.OnAccept })},
 	}
+}
+
+// removedFlags are errors that say so. No help lists them.
+func removedFlags() []flagSpec {
+	return []flagSpec{{name: "lockfiles", arg: "FILES", set: func(*settings, string) error {
+		return errors.New("it was removed: setups have no cache of the job any more; let --setup use the cache of its package manager")
+	}}}
 }
 
 func batchOutputFlags() []flagSpec {
@@ -157,7 +165,8 @@ no others, the second one interrupts them, the third one kills the agents.
 	b.WriteString(`
 Exit codes:
     0  every task was accepted
-    1  some task was not accepted, or has no result because a limit stopped the job
+    1  some task was not accepted, or has no result because a limit stopped the job, or its
+       command of --on-accept has not ended with 0
     2  a mistake in the arguments or tasks; nothing was started
     3  the agent could not start; nothing was started
     4  the job failed, such as on a full disk, or when --patience was over
@@ -174,7 +183,7 @@ const defaultEqualFailures = 10
 func parseBatch(args []string) (*settings, error) {
 	s := &settings{level: slog.LevelWarn}
 	s.batch.job.EqualFailures = defaultEqualFailures
-	if err := parseFlags(batchFlags(), args, s); err != nil {
+	if err := parseFlags(append(batchFlags(), removedFlags()...), args, s); err != nil {
 		return nil, err
 	}
 	if s.help {

@@ -133,6 +133,10 @@ func (p *progress) event(e fleet.Event) {
 		p.line(shorten(e.Detail, 400) + "\nno task is lost by this; Ctrl-C ends the job, and --resume goes on")
 	case fleet.EventRecovered:
 		p.line(e.Detail)
+	case fleet.EventOnAccept:
+		if e.Detail != string(fleet.OnAcceptDone) {
+			p.line("the command after " + printable(e.Task) + " was accepted: " + shorten(e.Detail, 400))
+		}
 	case fleet.EventStopped:
 		p.line("nothing more starts (" + e.Detail + ")")
 	case fleet.EventParked:

@@ -113,6 +113,7 @@ func TestBatchMistakes(t *testing.T) {
 		"rounds":         {[]string{"batch", good, "--verify-rounds", "2"}, "need --verify"},
 		"setup":          {[]string{"batch", good, "--setup", "make"}, "--workspace"},
 		"lockfiles":      {[]string{"batch", taskFile(t, "t.jsonl", `{"prompt":"x","workspace":{"kind":"copy","setup":"true","lockfiles":["go.sum"]}}`)}, "Lockfiles: was removed"},
+		"no lockfiles":   {[]string{"batch", good, "--lockfiles", "go.sum"}, "--lockfiles: it was removed"},
 		"setups":         {[]string{"batch", good, "--setups", "0"}, `--setups: "0" is not a number from 1`},
 		"fail-on":        {[]string{"batch", good, "--fail-on", "200%"}, "--fail-on"},
 		"budget":         {[]string{"batch", good, "--budget-usd", "0"}, "--budget-usd"},

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -23,6 +25,10 @@ func ctlFlags() []flagSpec {
 	}
 }
 
+func statusFlag() flagSpec {
+	return flagSpec{name: "status", arg: "STATUS", help: "with requeue and on-accept: all tasks that are over with this status, in place of ids", set: text(func(s *settings) *string { return &s.status })}
+}
+
 func ctlHelp() string {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe ctl [flags] DIR [COMMAND]
@@ -39,11 +45,15 @@ Commands:
   retune N          run N tasks at the same time
   cancel TASK...    end tasks; their status is canceled
   requeue TASK...   run tasks again from the beginning; a result that a task has is void
+  on-accept TASK... run the command of --on-accept once more for accepted tasks
 
-If the process that ran the job is gone, status, results and tail read the journal, and cancel and
-requeue write into it: troupe batch --resume obeys.
+requeue --status rejected is for all tasks that are over with this status, and on-accept --status
+unknown for all whose command has ended that way: failed, or unknown because its host died.
+
+If the process that ran the job is gone, status, results and tail read the journal, and cancel,
+requeue and on-accept write into it: troupe batch --resume obeys.
 `)
-	writeFlags(&b, []flagGroup{{"Flags", ctlFlags()}})
+	writeFlags(&b, []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}})
 	b.WriteString(`
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
@@ -66,6 +76,9 @@ func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 	if s.asJSON && name != "status" && name != "results" {
 		return c.usage(&usageError{"--json is for status and results", "leave it out"})
 	}
+	if s.status != "" && name != string(control.Requeue) && name != string(control.OnAccept) {
+		return c.usage(&usageError{"--status is for requeue and on-accept", "leave it out"})
+	}
 	none := func(do func() int) int {
 		if len(rest) > 0 {
 			return c.usage(&usageError{"troupe ctl " + name + " takes no arguments", "leave them out"})
@@ -86,8 +99,14 @@ func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 			return c.usage(&usageError{"troupe ctl retune takes a number from 1", "troupe ctl DIR pause starts nothing more"})
 		}
 		return ctlSend(ctx, c, dir, control.Command{Op: op, N: n})
-	case control.Cancel, control.Requeue:
-		if len(rest) == 0 {
+	case control.Cancel, control.Requeue, control.OnAccept:
+		if s.status != "" {
+			if rest, err = s.withStatus(ctx, dir, op, rest); errors.As(err, new(*usageError)) {
+				return c.usage(err)
+			} else if err != nil {
+				return ctlFailed(c, dir, err)
+			}
+		} else if len(rest) == 0 {
 			return c.usage(&usageError{"troupe ctl " + name + " takes the ids of tasks", "troupe ctl DIR lists them"})
 		}
 		code := exitOK
@@ -101,7 +120,7 @@ func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 		}
 		return ctlTail(ctx, c, dir, rest[0])
 	}
-	commands := []string{"status", "results", "tail", "pause", "resume", "retune", "cancel", "requeue"}
+	commands := []string{"status", "results", "tail", "pause", "resume", "retune", "cancel", "requeue", "on-accept"}
 	fix := "troupe help ctl lists the commands"
 	if near := nearest(name, commands); near != "" {
 		fix = "did you mean " + near + "?"
@@ -109,10 +128,46 @@ func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
 	return c.usage(&usageError{fmt.Sprintf("troupe ctl has no command %q", name), fix})
 }
 
+// withStatus returns the tasks that are over with the status of --status or, for on-accept,
+// whose command has ended with it.
+func (s *settings) withStatus(ctx context.Context, dir string, op control.Op, rest []string) (ids []string, err error) {
+	if len(rest) > 0 {
+		return nil, &usageError{"--status and ids of tasks contradict each other", "give one of them"}
+	}
+	j, err := control.Read(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	there := map[string]bool{}
+	for i := range j.Tasks {
+		t := &j.Tasks[i]
+		is := string(t.Status)
+		if op == control.OnAccept {
+			if is = ""; t.OnAccept != nil {
+				is = string(t.OnAccept.State)
+			}
+		}
+		if t.State != fleet.TaskOver || is == "" {
+			continue
+		}
+		if there[is] = true; is == s.status {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("no task is over with the status %s; there are: %s", s.status, cmp.Or(strings.Join(slices.Sorted(maps.Keys(there)), ", "), "none"))
+	}
+	return ids, nil
+}
+
 // ofJob reads the arguments of a command about a job: its directory, what to do and with what.
 // def is what to do if nothing is said.
 func (s *settings) ofJob(args []string, command, def string) (dir, name string, rest []string, err error) {
-	if err := parse(ctlFlags(), args, s); err != nil || s.help {
+	flags := ctlFlags()
+	if command == "ctl" {
+		flags = append(flags, statusFlag())
+	}
+	if err := parse(flags, args, s); err != nil || s.help {
 		return "", "", nil, err
 	}
 	if len(s.words) == 0 {
@@ -236,6 +291,13 @@ func taskText(t *fleet.TaskInfo, now time.Time) string {
 	}
 	if t.Attempts > 1 {
 		parts = append(parts, fmt.Sprintf("%d attempts", t.Attempts))
+	}
+	if t.OnAccept != nil {
+		text := "on-accept " + string(t.OnAccept.State)
+		if t.OnAccept.Error != "" {
+			text += ": " + t.OnAccept.Error
+		}
+		parts = append(parts, shorten(text, 80))
 	}
 	if t.Error != "" {
 		parts = append(parts, shorten(t.Error, 80))

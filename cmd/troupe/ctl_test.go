@@ -72,6 +72,37 @@ func TestCtl(t *testing.T) {
 	assert.Contains(t, w.out.String(), "2 of 4 tasks accepted, 2 canceled")
 }
 
+// The command of --on-accept is run again for those whose command has failed, and tasks are
+// requeued by their status.
+func TestCtlByStatus(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "t.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("{\"prompt\":\"x\"}\n{\"prompt\":\"x\"}\n{\"prompt\":\"x\"}\n"), 0o600))
+	args := []string{
+		"batch", "-a", script(t, answering), file, "-C", dir, "--verify", "test $TROUPE_TASK != 0003 -o -e good", "--retries", "0",
+		"--on-accept", "echo x >>$TROUPE_TASK; test $TROUPE_TASK != 0002 -o -e fixed", "-q",
+	}
+	w := newWorld()
+	assert.Equal(t, exitResult, w.run(args...))
+	assert.Contains(t, w.err.String(), "the command of --on-accept is failed for 1 task; troupe ctl "+filepath.Join(dir, "t.out")+" on-accept TASK")
+	assert.Contains(t, ctl(t, exitOK, file), "on-accept failed: exit code 1")
+	assert.Contains(t, ctl(t, exitResult, file, "requeue", "--status", "rejectd"), "there are: accepted, rejected")
+	assert.Contains(t, ctl(t, exitOK, file, "requeue", "--status", "rejected"), "0003: no process runs the job")
+	assert.Contains(t, ctl(t, exitOK, file, "on-accept", "--status", "failed"), "0002: no process runs the job")
+	assert.Contains(t, ctl(t, exitResult, file, "on-accept", "0003"), "was not accepted")
+	for _, name := range []string{"fixed", "good"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	w = newWorld()
+	assert.Equal(t, exitOK, w.run(append(args, "--resume")...), w.err)
+	for name, want := range map[string]string{"0001": "x\n", "0002": "x\nx\n", "0003": "x\n"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, string(text), name)
+	}
+}
+
 func TestCtlMistakes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,6 +120,9 @@ func TestCtlMistakes(t *testing.T) {
 		"too many":     {[]string{dir, "pause", "a"}, exitUsage, "no arguments"},
 		"json":         {[]string{dir, "pause", "--json"}, exitUsage, "--json"},
 		"no job here":  {[]string{dir, "cancel", "a"}, exitResult, "has no journal of a job"},
+		"status":       {[]string{dir, "cancel", "--status", "rejected"}, exitUsage, "--status is for requeue"},
+		"both":         {[]string{dir, "requeue", "a", "--status", "rejected"}, exitUsage, "contradict each other"},
+		"on-accept":    {[]string{dir, "on-acept", "a"}, exitUsage, "did you mean on-accept?"},
 		"help":         {[]string{"--help"}, exitOK, "requeue TASK..."},
 	} {
 		t.Run(name, func(t *testing.T) {

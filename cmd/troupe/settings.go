@@ -28,6 +28,7 @@ type settings struct {
 	inspect    bool   // open the socket that troupe ps finds
 	socket     string // of troupe ps; "" for all in the default directory
 	asJSON     bool
+	status     string // of troupe ctl
 	yes, no    bool
 	level      slog.Level
 	timeout    time.Duration
