@@ -72,7 +72,7 @@ func parseCommand(content string, behavior protocol.PermissionBehavior) (*comman
 	}
 	call, simple := file.Stmts[0].Cmd.(*syntax.CallExpr)
 	if stmt := file.Stmts[0]; !simple || len(stmt.Redirs) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || len(call.Assigns) > 0 || len(call.Args) == 0 {
-		return nil, &flaw{int(file.Stmts[0].Pos().Offset()), "is not one simple command", one}
+		return nil, &flaw{int(file.Stmts[0].Pos().Offset()), notSimple(file.Stmts[0], text), one}
 	}
 	for _, arg := range call.Args {
 		w, ok := readWordSpec(arg)
@@ -92,6 +92,16 @@ func parseCommand(content string, behavior protocol.PermissionBehavior) (*comman
 	}
 	s.finish()
 	return s, nil
+}
+
+// notSimple says what keeps a rule from being about a program.
+func notSimple(s *syntax.Stmt, text string) string {
+	switch s.Cmd.(type) {
+	case *syntax.DeclClause, *syntax.LetClause, *syntax.TimeClause, *syntax.CoprocClause, *syntax.TestClause:
+		word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+		return "begins with " + word + ", which the shell runs itself: no rule is about it"
+	}
+	return "is not one simple command"
 }
 
 // finish derives what is needed to compare the words with those of a call.

@@ -68,6 +68,7 @@ type Policy struct {
 	// paths is set when a deny or ask rule has a path.
 	paths     bool
 	byDefault Default
+	warnings  []*ParseError
 }
 
 // Compile parses the rules. The error joins a *[ParseError] for each invalid rule.
@@ -93,6 +94,8 @@ func Compile(r Rules) (*Policy, error) {
 			rule, err := parseRule(Rule{Behavior: behavior, Index: i, Text: text}, p.places)
 			if err != nil {
 				problems = append(problems, err)
+			} else if wrong := p.check(&rule); wrong != nil {
+				problems = append(problems, wrong)
 			}
 			rules = append(rules, rule)
 		}
@@ -104,8 +107,32 @@ func Compile(r Rules) (*Policy, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	for i := range p.deny {
+		if f := openEdits(&p.deny[i], p.deny); f != nil {
+			p.warnings = append(p.warnings, p.deny[i].wrong(f))
+		}
+	}
 	p.paths = slices.ContainsFunc(slices.Concat(p.deny, p.ask), func(r rule) bool { _, is := r.spec.(*pathSpec); return is })
 	return p, nil
+}
+
+// check returns what makes a deny or ask rule match nothing; of an allow rule that is a
+// warning.
+func (p *Policy) check(r *rule) error {
+	_, content, offset, err := split(r.Rule)
+	if err != nil {
+		return err
+	}
+	f := inert(r, content, p.places)
+	if f == nil {
+		return nil
+	}
+	f.offset += offset
+	if r.Behavior == protocol.BehaviorAllow {
+		p.warnings = append(p.warnings, r.wrong(f))
+		return nil
+	}
+	return r.wrong(f)
 }
 
 // Call is a tool call.

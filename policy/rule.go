@@ -165,6 +165,10 @@ type flaw struct {
 	what, fix string
 }
 
+func (r Rule) wrong(f *flaw) *ParseError {
+	return &ParseError{List: string(r.Behavior), Index: r.Index, Rule: r.Text, Offset: f.offset, Problem: f.what, Fix: f.fix}
+}
+
 func (r Rule) bad(offset int, problem, fix string) error {
 	return &ParseError{List: string(r.Behavior), Index: r.Index, Rule: r.Text, Offset: offset, Problem: problem, Fix: fix}
 }

@@ -72,6 +72,20 @@ func TestRulesAboutNoTool(t *testing.T) {
 	assert.Contains(t, p.Warnings[0].String(), "write mcp__my_srv__drop")
 }
 
+// A policy's rule that matches nothing, or leaves a tool open, is a warning of the options.
+func TestWarningsOfPolicies(t *testing.T) {
+	t.Parallel()
+	o := sdk.Options{Backend: scripted.New(), Policy: &sdk.Policy{Allow: []string{"Read", "Read(*.{a,b})"}, Deny: []string{"Write(docs/**)"}, Cwd: "/work"}}
+	p, err := sdk.PreviewLaunch(&o)
+	require.NoError(t, err)
+	require.Len(t, p.Warnings, 2)
+	assert.Equal(t, "option Policy.Allow[1] (rule Read(*.{a,b})): at byte 7 has braces, which are part of the names here; write a rule for each of the patterns", p.Warnings[0].String())
+	assert.Equal(t, "Policy.Deny[0]", p.Warnings[1].Option)
+	assert.Contains(t, p.Warnings[1].String(), "write Edit(docs/**)")
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(git push:* --force)"}, Cwd: "/work"}
+	assert.Equal(t, []string{"Policy.Deny[0]"}, refused(t, &o))
+}
+
 func TestPatternsThatCanBeCompared(t *testing.T) {
 	t.Parallel()
 	hook := func(pattern string) []sdk.Hook {

@@ -92,16 +92,22 @@ func compilePolicy(o *Options) (*policy.Policy, []error) {
 		problems = append(problems, &ConfigError{Option: "Policy", Problem: "cannot be combined with PermissionPromptToolName: only one of them can decide", Fix: "leave one of them out"})
 	}
 	for _, wrong := range parseErrors(err) {
-		option, problem := "Policy."+strings.ToUpper(wrong.List[:1])+wrong.List[1:], fmt.Sprintf("%q", wrong.Rule)
-		if wrong.Index >= 0 {
-			option += fmt.Sprintf("[%d]", wrong.Index)
-		}
-		if wrong.Offset > 0 {
-			problem += fmt.Sprintf(" at byte %d", wrong.Offset)
-		}
-		problems = append(problems, &ConfigError{Option: option, Problem: problem + " " + wrong.Problem, Fix: wrong.Fix})
+		option, problem := inPolicy(wrong)
+		problems = append(problems, &ConfigError{Option: option, Problem: fmt.Sprintf("%q ", wrong.Rule) + problem, Fix: wrong.Fix})
 	}
 	return compiled, problems
+}
+
+// inPolicy says in which field of the options a rule is, and what is wrong with it.
+func inPolicy(wrong *policy.ParseError) (option, problem string) {
+	option = "Policy." + strings.ToUpper(wrong.List[:1]) + wrong.List[1:]
+	if wrong.Index >= 0 {
+		option += fmt.Sprintf("[%d]", wrong.Index)
+	}
+	if wrong.Offset > 0 {
+		problem = fmt.Sprintf("at byte %d ", wrong.Offset)
+	}
+	return option, problem + wrong.Problem
 }
 
 // slashed writes an absolute path as policies have it.

@@ -26,8 +26,12 @@ const (
 
 // policyWarnings are about a policy that decides less than its rules suggest,
 // or more than other options do.
-func policyWarnings(o *Options) []Warning {
+func policyWarnings(o *Options, rules *policy.Policy) []Warning {
 	var all []Warning
+	for _, w := range rules.Warnings() {
+		option, problem := inPolicy(w)
+		all = append(all, Warning{Option: option, Rule: w.Rule, Problem: problem, Fix: w.Fix})
+	}
 	if o.Policy.Default == policy.Agent {
 		all = append(all, Warning{Option: "Policy.Default", Rule: string(policy.Agent),
 			Problem: "leaves calls that no rule names to the agent, which runs some without asking: commands that only read, reads in the working directory, subagents",

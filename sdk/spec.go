@@ -89,7 +89,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 		}
 		spec.Options.Hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
 		spec.Options.CanUseTool = keeper.decide
-		spec.Warnings = policyWarnings(o)
+		spec.Warnings = policyWarnings(o, rules)
 		spec.EnforcesPolicy = true
 	}
 	if err := errors.Join(problems...); err != nil {
