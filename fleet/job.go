@@ -391,7 +391,7 @@ func (j *Job) checkTask(i int, t *Task) error {
 		if p == "" {
 			add("prompt", fmt.Sprintf("number %d is empty", k+1))
 		} else if _, err := t.template(p); err != nil {
-			add("prompt", err.Error())
+			add("prompt", err.Error()+"; the prompt of a task with after is a template: write {{\"{{\"}} where it has {{")
 		}
 	}
 	if len(t.After) > maxDependencies {

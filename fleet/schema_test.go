@@ -94,3 +94,35 @@ func TestSchemaOfResults(t *testing.T) {
 	}
 	require.Greater(t, len(seen), 1, "%v", seen)
 }
+
+// schema/tasks.schema.json is that of a task in a file.
+func TestSchemaOfTasks(t *testing.T) {
+	t.Parallel()
+	duration := &jsonschema.Schema{Type: "string", Title: "a duration such as 90s", Pattern: `^([0-9]+([.][0-9]*)?(ns|us|µs|ms|s|m|h))+$`, Examples: []any{"90s"}}
+	s, err := jsonschema.For[fleet.Task](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[fleet.Duration]():      duration,
+		reflect.TypeFor[fleet.WorkspaceKind](): {Type: "string", Enum: []any{"", "copy", "worktree"}},
+		reflect.TypeFor[time.Time]():           {Type: "string", Title: "a time such as 2026-12-01T08:00:00Z", Pattern: `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}`, Examples: []any{"2026-12-01T08:00:00Z"}},
+		reflect.TypeFor[json.RawMessage]():     {Type: "object"},
+	}})
+	require.NoError(t, err)
+	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "a task of troupe batch"
+	s.Required = nil // the id has a default
+	for key, example := range map[string]any{
+		"workspace": map[string]any{"kind": "worktree"}, "budget": map[string]any{"usd": 5}, "verify": map[string]any{"command": "go test ./..."},
+		"tags": []any{"a", "b"}, "after": []any{"a"}, "turns": []any{"then commit"}, "labels": map[string]any{"model": "opus"}, "options": map[string]any{"model": "opus"},
+	} {
+		require.Contains(t, s.Properties, key)
+		s.Properties[key].Examples = []any{example}
+	}
+	want, err := json.MarshalIndent(s, "", "  ")
+	require.NoError(t, err)
+	want = append(want, '\n')
+	const file = "../schema/tasks.schema.json"
+	if *update {
+		require.NoError(t, os.WriteFile(file, want, 0o600))
+	}
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "run go test ./fleet -run Schema -update")
+}

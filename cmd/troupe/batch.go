@@ -92,9 +92,32 @@ func (s *settings) readBatch(p process) error {
 		defer func() { _ = f.Close() }()
 		in = f
 	}
-	tasks, err := readTasks(name, s.batch.format, s.batch.template, in)
-	s.batch.job.Tasks = tasks
+	tasks, err := readTasks(name, s.batch.format, s.batch.template, s.batch.sets, in)
+	s.batch.job.Tasks = s.withJobs(tasks)
 	return err
+}
+
+// withJobs gives the workspaces and verifiers that --set has made what the flags say of all.
+func (s *settings) withJobs(tasks []fleet.Task) []fleet.Task {
+	if len(s.batch.sets) == 0 {
+		return tasks
+	}
+	for i := range tasks {
+		t := &tasks[i]
+		if of := s.batch.job.Workspace; of != nil && t.Workspace != nil {
+			w := *of
+			w.Kind, w.From, w.Rev = cmp.Or(t.Workspace.Kind, w.Kind), cmp.Or(t.Workspace.From, w.From), cmp.Or(t.Workspace.Rev, w.Rev)
+			w.Setup, w.Teardown, w.Remove = cmp.Or(t.Workspace.Setup, w.Setup), cmp.Or(t.Workspace.Teardown, w.Teardown), t.Workspace.Remove || w.Remove
+			t.Workspace = &w
+		}
+		if of := s.batch.job.Verify; of != nil && t.Verify != nil {
+			v := *of
+			v.Command, v.Prompt, v.Rounds = cmp.Or(t.Verify.Command, v.Command), cmp.Or(t.Verify.Prompt, v.Prompt), cmp.Or(t.Verify.Rounds, v.Rounds)
+			v.Timeout = cmp.Or(t.Verify.Timeout, v.Timeout)
+			t.Verify = &v
+		}
+	}
+	return tasks
 }
 
 // checkBatch finds every mistake before anything starts, and says what would be done.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/internal/textfile"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -20,6 +21,7 @@ type batchSettings struct {
 	job       fleet.Job
 	format    string // of the tasks; "": by the name of the file
 	template  string
+	sets      []string // keys of tasks from columns
 	workspace string
 	setup     string
 	verify    fleet.Verify
@@ -53,6 +55,10 @@ func taskFlags() []flagSpec {
 	return []flagSpec{
 		{name: "format", arg: "FORM", help: "jsonl, csv or yaml; default: by the name of the file, jsonl for stdin", set: oneOf(func(s *settings) *string { return &s.batch.format }, formJSONL, formCSV, formYAML)},
 		{name: "template", arg: "TEXT|@FILE", help: "the prompt of every task, with the fields of its line: 'Fix {{.issue}}'", set: textOrFile(func(s *settings) *string { return &s.batch.template })},
+		{name: "set", arg: "KEY=TEXT", help: "with --template: a key of every task from its line, such as workspace.from='{{.repo}}', tags, verify, budget or timeout; may be repeated", set: func(s *settings, v string) error {
+			s.batch.sets = append(s.batch.sets, v)
+			return nil
+		}},
 		{name: "id", arg: "NAME", help: "the name of the job in its journal; default: job", set: text(func(s *settings) *string { return &s.batch.job.ID })},
 	}
 }
@@ -266,6 +272,9 @@ func textOrFile(field func(*settings) *string) setting {
 			b, err := os.ReadFile(file)
 			if err != nil {
 				return err
+			}
+			if b, err = textfile.Decode(b); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
 			}
 			v = string(b)
 		}

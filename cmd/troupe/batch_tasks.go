@@ -1,20 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
-	"text/template"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/internal/optionfile"
+	"github.com/agent-troupe/troupe/internal/textfile"
+	"github.com/agent-troupe/troupe/schema"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // Values of --format.
@@ -24,192 +24,237 @@ const (
 	formYAML  = "yaml"
 )
 
-// maxTaskLine is the longest line of a file of tasks.
-const maxTaskLine = 16 << 20
+// maxTaskMistakes is how many mistakes of a file of tasks are shown.
+const maxTaskMistakes = 20
 
 // taskReader reads tasks from a file.
 type taskReader struct {
 	name     string
-	template *template.Template // nil: each line has its prompt
+	schema   *optionfile.Schema
+	template *rowTemplate // nil: each row is a task
+	mistakes []optionfile.Mistake
 	tasks    []fleet.Task
 }
 
-// readTasks reads all tasks. Every error names the line.
-func readTasks(name, form, prompt string, in io.Reader) ([]fleet.Task, error) {
-	r := &taskReader{name: name}
-	if prompt != "" {
-		t, err := template.New("--template").Option("missingkey=error").Parse(prompt)
-		if err != nil {
-			return nil, fmt.Errorf("--template: %w", err)
+// readTasks reads all tasks. The error has every mistake, with its line and column.
+func readTasks(name, form, prompt string, set []string, in io.Reader) ([]fleet.Task, error) {
+	taskSchema, err := optionfile.ParseSchema(schema.Tasks())
+	if err != nil {
+		return nil, err
+	}
+	r := &taskReader{name: name, schema: taskSchema}
+	if prompt != "" || len(set) > 0 {
+		if r.template, err = newRowTemplate(prompt, set); err != nil {
+			return nil, err
 		}
-		r.template = t
+	}
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return nil, err
+	}
+	text, err := textfile.Decode(raw)
+	if wrong := (*textfile.Error)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%s:%d:%d: %s; %s", name, wrong.Line, wrong.Column, wrong.Problem, wrong.Fix)
 	}
 	if form == "" {
-		switch strings.ToLower(filepath.Ext(name)) {
-		case ".csv":
-			form = formCSV
-		case ".yaml", ".yml", ".json": // JSON is YAML
-			form = formYAML
-		default:
-			form = formJSONL
-		}
+		form = formOf(name)
 	}
-	var err error
 	switch form {
 	case formCSV:
-		err = r.csv(in)
+		r.csv(text)
 	case formYAML:
-		err = r.yaml(in)
+		r.yaml(text)
 	default:
-		err = r.jsonl(in)
+		r.jsonl(text)
 	}
-	if err == nil && len(r.tasks) == 0 {
-		err = fmt.Errorf("%s has no tasks", name)
+	if len(r.mistakes) > 0 {
+		return nil, r.wrong()
 	}
-	return r.tasks, err
+	if len(r.tasks) == 0 {
+		return nil, fmt.Errorf("%s has no tasks", name)
+	}
+	return r.tasks, nil
 }
 
-func (r *taskReader) jsonl(in io.Reader) error {
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxTaskLine)
-	number := 0
-	for lines.Scan() {
-		number++
-		if text := bytes.TrimSpace(lines.Bytes()); len(text) > 0 {
-			if err := r.add(number, text); err != nil {
-				return err
-			}
+// formOf is the form of a file with this name.
+func formOf(name string) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".csv", ".tsv":
+		return formCSV
+	case ".yaml", ".yml", ".json": // JSON is YAML
+		return formYAML
+	}
+	return formJSONL
+}
+
+// wrong is all mistakes, each with its place.
+func (r *taskReader) wrong() error {
+	lines := make([]string, 0, len(r.mistakes))
+	for i, m := range r.mistakes {
+		if i == maxTaskMistakes {
+			lines = append(lines, fmt.Sprintf("%s: %d more mistakes", r.name, len(r.mistakes)-i))
+			break
 		}
+		at := r.name
+		if m.Line > 0 {
+			at += fmt.Sprintf(":%d", m.Line)
+		}
+		if m.Column > 0 {
+			at += fmt.Sprintf(":%d", m.Column)
+		}
+		text := strings.TrimSpace(m.Key + " " + m.Problem)
+		if m.Fix != "" {
+			text += "; " + m.Fix
+		}
+		lines = append(lines, at+": "+text)
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s:%d: %w", r.name, number+1, err)
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func (r *taskReader) fail(all ...optionfile.Mistake) { r.mistakes = append(r.mistakes, all...) }
+
+func (r *taskReader) jsonl(text []byte) {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		start := bytes.TrimSpace(line)
+		if len(start) == 0 {
+			continue
+		}
+		if len(r.tasks) == 0 && len(r.mistakes) == 0 && start[0] != '{' {
+			r.fail(optionfile.Mistake{Line: number, Column: 1, Problem: "is no JSON object: " + notObject(start), Fix: "a line is a task, such as " + `{"prompt": "…"}`})
+			return
+		}
+		n, m := optionfile.ParseLine(line, number)
+		if m != nil {
+			if strings.Contains(m.Problem, "after top-level value") {
+				m.Problem = "follows the object of the line"
+				m.Fix = "write each task on a line of its own"
+			}
+			r.fail(*m)
+			continue
+		}
+		r.add(n)
 	}
-	return nil
+}
+
+// notObject says what a line is that is not the object of a task.
+func notObject(line []byte) string {
+	switch {
+	case line[0] == '[':
+		return "this is a JSON list, which --format yaml reads"
+	case bytes.HasPrefix(line, []byte("- ")) || bytes.HasPrefix(line, []byte("tasks:")) || bytes.Equal(line, []byte("---")):
+		return "this is YAML, which --format yaml reads"
+	case bytes.Contains(line, []byte(",")):
+		return "if this is a CSV file, --format csv reads it"
+	}
+	return "this is plain text"
 }
 
 // yaml reads a list of tasks, or an object with one under tasks.
-func (r *taskReader) yaml(in io.Reader) error {
-	raw, err := io.ReadAll(in)
-	if err != nil {
-		return err
+func (r *taskReader) yaml(text []byte) {
+	root, mistakes := optionfile.ParseList(text)
+	r.fail(mistakes...)
+	if root == nil {
+		return
 	}
-	doc, err := yaml.YAMLToJSON(raw)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r.name, err)
-	}
-	var all []json.RawMessage
-	if err := json.Unmarshal(doc, &all); err != nil {
-		var within struct {
-			Tasks []json.RawMessage `json:"tasks"`
+	list := root
+	if root.Kind == optionfile.Object {
+		if list = root.Get("tasks"); list == nil {
+			r.fail(root.Mistake("", "is an object without the key tasks, and has to be a list of tasks", "write - prompt: …"))
+			return
 		}
-		if json.Unmarshal(doc, &within) != nil || within.Tasks == nil {
-			return fmt.Errorf("%s is not a list of tasks, and has none under the key tasks", r.name)
-		}
-		all = within.Tasks
-	}
-	for i, text := range all {
-		if err := r.add(i+1, text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// csv reads a line of names and then a task from each line. Without --template there must
-// be a column prompt.
-func (r *taskReader) csv(in io.Reader) error {
-	rows := csv.NewReader(in)
-	names, err := rows.Read()
-	if err != nil {
-		return fmt.Errorf("%s: the first line, with the names of the columns: %w", r.name, err)
-	}
-	for i := range names {
-		names[i] = strings.TrimSpace(strings.TrimPrefix(names[i], "\uFEFF"))
-	}
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
-		}
-		line, _ := rows.FieldPos(0)
-		fields := map[string]any{}
-		for i, name := range names {
-			if row[i] == "" {
-				continue
-			}
-			if fields[name] = row[i]; r.template == nil {
-				if fields[name], err = cell(name, row[i]); err != nil {
-					return fmt.Errorf("%s:%d: %w", r.name, line, err)
-				}
+		for _, p := range root.Pairs {
+			if p.Key.Text != "tasks" {
+				r.fail(p.Key.Mistake(p.Key.Text, "is not known beside tasks", "leave it out"))
 			}
 		}
-		text, err := json.Marshal(fields)
-		if err == nil {
-			err = r.add(line, text)
-		}
-		if err != nil {
-			return err
-		}
+		r.fail(root.Duplicates()...)
+	}
+	if list.Kind != optionfile.List {
+		r.fail(list.Mistake("", "is "+list.Kind.String()+", and has to be a list of tasks", "write - prompt: …"))
+		return
+	}
+	for _, n := range list.List {
+		r.add(n)
 	}
 }
 
-// cell is the value of a task's key that a CSV file has as text.
-func cell(name, text string) (any, error) {
-	switch name {
-	case "tags", "after":
-		return strings.Fields(strings.ReplaceAll(text, ",", " ")), nil
-	case "expectTools", "expectChange", "clean":
-		text = strings.ToLower(text) // spreadsheets write TRUE
-	case "turns", "options", "workspace", "budget", "priority", "labels", "verify":
-	default:
-		return text, nil
+// add takes a row: a task, or with a template what makes one.
+func (r *taskReader) add(n *optionfile.Node) {
+	if n.Kind != optionfile.Object {
+		fix := `write {"prompt": "…"}`
+		if n.Kind == optionfile.Text {
+			fix = "write prompt: before it"
+		}
+		r.fail(n.Mistake("", "is "+n.Kind.String()+", and has to be the object of a task", fix))
+		return
 	}
-	if !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("column %s: %q is not what JSON has there: a number, true or false, or a value in brackets", name, text)
+	if r.template != nil {
+		r.fail(n.Duplicates()...)
+		made, mistakes := r.template.fill(n)
+		if r.fail(mistakes...); made == nil {
+			return
+		}
+		n = made
 	}
-	return json.RawMessage(text), nil
-}
-
-// add takes a task, or with a template the fields that make one.
-func (r *taskReader) add(line int, text []byte) error {
+	if id := n.Get("id"); id != nil && id.Kind == optionfile.Number {
+		id.Kind = optionfile.Text // spreadsheets and trackers number their rows
+	}
+	checked, mistakes := r.schema.Check(n, optionHint)
+	if r.fail(mistakes...); checked == nil {
+		return
+	}
 	var t fleet.Task
-	var err error
-	if r.template == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields() // a misspelt key would be a task without it
-		err = d.Decode(&t)
-		if err == nil && d.More() {
-			err = errors.New("more than one object is on the line")
-		}
-	} else {
-		t, err = r.fill(text)
-	}
-	if err != nil {
-		return fmt.Errorf("%s:%d: %w", r.name, line, err)
+	if err := json.Unmarshal(checked.JSON(), &t); err != nil {
+		r.fail(n.Mistake("", "cannot be read: "+err.Error(), ""))
+		return
 	}
 	if t.ID == "" {
 		t.ID = fmt.Sprintf("%04d", len(r.tasks)+1)
 	}
 	r.tasks = append(r.tasks, t)
-	return nil
 }
 
-func (r *taskReader) fill(text []byte) (fleet.Task, error) {
-	var t fleet.Task
-	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		return t, err
+// optionHint says where a key belongs that is an option of the session.
+func optionHint(key string) string {
+	_, err := sdk.LoadOptions(strings.NewReader(`{"` + strings.ReplaceAll(key, `"`, "") + `": {}}`))
+	if err == nil || !strings.Contains(err.Error(), "is not known") {
+		return `it is an option of the session: put it under "options"`
 	}
-	if id, ok := fields["id"]; ok {
-		t.ID = fmt.Sprint(id)
+	return ""
+}
+
+// listKeys are the keys of a task whose cells are lists of words.
+func listKeys() []string { return []string{"tags", "after"} }
+
+// cell is the value of a task's key that is a text in a CSV file or a template.
+func cell(key string, n *optionfile.Node) (*optionfile.Node, *optionfile.Mistake) {
+	switch text := n.Text; {
+	case slices.Contains(listKeys(), key):
+		words, err := json.Marshal(strings.Fields(strings.ReplaceAll(text, ",", " ")))
+		if err != nil {
+			return nil, &optionfile.Mistake{Problem: err.Error()}
+		}
+		list, err := optionfile.ParseJSON(words)
+		if err != nil {
+			return nil, &optionfile.Mistake{Problem: err.Error()}
+		}
+		return list.At(n), nil
+	case slices.Contains([]string{"expectTools", "expectChange", "clean", "slash", "workspace.remove"}, key):
+		return parsed(key, strings.ToLower(text), n) // spreadsheets write TRUE
+	case slices.Contains([]string{"turns", "options", "workspace", "budget", "priority", "labels", "verify", "verify.rounds", "workspace.lockfiles"}, key) || strings.HasPrefix(key, "budget.") && key != "budget.wall":
+		return parsed(key, text, n)
 	}
-	var b strings.Builder
-	if err := r.template.Execute(&b, fields); err != nil {
-		return t, err
+	return n, nil
+}
+
+func parsed(key, text string, n *optionfile.Node) (*optionfile.Node, *optionfile.Mistake) {
+	v, err := optionfile.ParseJSON([]byte(text))
+	if err != nil {
+		m := n.Mistake(key, fmt.Sprintf("is %q, and has to be what JSON has there: a number, true or false, or a value in brackets", text), "")
+		return nil, &m
 	}
-	t.Prompt = b.String()
-	return t, nil
+	return v.At(n), nil
 }

@@ -91,7 +91,7 @@ func TestBatchReadsTasksFromStdin(t *testing.T) {
 	w := newWorld()
 	w.stdin = strings.NewReader("{\"prompt\":\"x\"}\n{")
 	assert.Equal(t, exitUsage, w.run("batch", "-", "-O", t.TempDir(), "-a", "scripted"))
-	assert.Contains(t, w.err.String(), "stdin:2: ")
+	assert.Contains(t, w.err.String(), "stdin:2:2: is not JSON: the text ends too early")
 }
 
 func TestBatchMistakes(t *testing.T) {
@@ -104,12 +104,12 @@ func TestBatchMistakes(t *testing.T) {
 		"no file":        {[]string{"batch"}, "takes one file"},
 		"missing":        {[]string{"batch", "/no/such/file"}, "no such file"},
 		"empty":          {[]string{"batch", taskFile(t, "t.jsonl", "\n")}, "has no tasks"},
-		"key":            {[]string{"batch", taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n{\"promt\":\"x\"}\n")}, `t.jsonl:2: json: unknown field "promt"`},
-		"cell":           {[]string{"batch", taskFile(t, "t.csv", "prompt,priority\nx,1\ny,high\n")}, `t.csv:3: column priority: "high" is not what JSON has there`},
-		"column":         {[]string{"batch", taskFile(t, "t.csv", "prompt,prio\nx,1\n")}, `t.csv:2: json: unknown field "prio"`},
+		"key":            {[]string{"batch", taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n{\"promt\":\"x\"}\n")}, "t.jsonl:2:2: promt is not known; did you mean prompt?"},
+		"cell":           {[]string{"batch", taskFile(t, "t.csv", "prompt,priority\nx,1\ny,high\n")}, `t.csv:3:3: priority is "high", and has to be what JSON has there`},
+		"column":         {[]string{"batch", taskFile(t, "t.csv", "prompt,prio\nx,1\n")}, "t.csv:2:3: prio is not known"},
 		"twice":          {[]string{"batch", taskFile(t, "t.jsonl", "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"a\",\"prompt\":\"x\"}\n")}, "is that of task 1"},
-		"no field":       {[]string{"batch", good, "--template", "{{.issue}}"}, "issue"},
-		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is not a list of tasks"},
+		"no field":       {[]string{"batch", good, "--template", "{{.issue}} {{.prompt}}"}, "the row has id, prompt"},
+		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is an object without the key tasks"},
 		"rounds":         {[]string{"batch", good, "--verify-rounds", "2"}, "need --verify"},
 		"setup":          {[]string{"batch", good, "--setup", "make"}, "--workspace"},
 		"lockfiles":      {[]string{"batch", taskFile(t, "t.jsonl", `{"prompt":"x","workspace":{"kind":"copy","setup":"true","lockfiles":["go.sum"]}}`)}, "Lockfiles: was removed"},

@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"internal/spell", "internal/shown", "internal/sparse", "internal/hostgit", "internal/textfile"},
+	{"internal/spell", "internal/shown", "internal/sparse", "internal/hostgit", "internal/textfile", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
@@ -115,6 +115,7 @@ var alone = map[string][]string{
 	"internal/sparse":      {},
 	"internal/hostgit":     {},
 	"internal/textfile":    {},
+	"schema":               {},
 	"internal/optionfile":  {"internal/spell", "internal/shown", "internal/textfile"},
 	"protocol":             {"internal/shown"},
 	"acp":                  {},

@@ -1,7 +1,9 @@
 package optionfile
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -237,7 +239,14 @@ func (r *reader) property(s *schema, name, key string, n *Node, at string) *Node
 // mismatch reports that n is of no kind that one of the schemas takes.
 func (r *reader) mismatch(all []*schema, n *Node, at string) {
 	want, fix := expectation(all), ""
-	if strings.HasPrefix(want, Text.String()) && (n.Kind == Number || n.Kind == Bool) {
+	for _, s := range all {
+		if len(s.Examples) > 0 {
+			var b bytes.Buffer
+			_ = json.Compact(&b, s.Examples[0]) // it was decoded from JSON
+			fix = "write " + b.String()
+		}
+	}
+	if fix == "" && strings.HasPrefix(want, Text.String()) && (n.Kind == Number || n.Kind == Bool) {
 		fix = "put it in quotes"
 	}
 	r.fail(n, at, fmt.Sprintf("is %s, and has to be %s", n.Kind, want), fix)
@@ -250,7 +259,10 @@ func (r *reader) unknown(s *schema, key *Node, at string) {
 	case r.full():
 		r.more++
 		return
-	case at == "" && callback(key.Text):
+	case at == "" && r.hint != nil && r.hint(key.Text) != "":
+		r.fail(key, path, "is not known", r.hint(key.Text))
+		return
+	case at == "" && r.elsewhere == "" && callback(key.Text):
 		r.fail(key, path, "is not data", "set it in Go")
 		return
 	}

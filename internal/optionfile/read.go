@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/internal/textfile"
 )
@@ -69,6 +71,13 @@ type reader struct {
 	more     int // mistakes above MaxMistakes
 	// elsewhere is what to do about a key that the schema does not have; "": that of options.
 	elsewhere string
+	hint      func(key string) string // about one at the top; nil: none
+	// Of a list: the most tokens (0: maxTokens) and what its anchors name (nil: there can be none).
+	most     int
+	anchors  map[string]ast.Node
+	aliasing bool // the value of an alias is read
+	aliased  int  // values of aliases
+	merged   []merged
 }
 
 // fail reports a problem at n, which may be nil.

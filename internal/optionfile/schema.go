@@ -26,6 +26,7 @@ type schema struct {
 	Minimum              *float64           `json:"minimum"`
 	Maximum              *float64           `json:"maximum"`
 	ExclusiveMinimum     *float64           `json:"exclusiveMinimum"`
+	Examples             []json.RawMessage  `json:"examples"`
 	MinLength            int                `json:"minLength"`
 	Pattern              *pattern           `json:"pattern"` // its Title says what fits
 }

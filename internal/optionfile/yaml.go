@@ -1,6 +1,7 @@
 package optionfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,8 +39,8 @@ func (r *reader) parseYAML(raw string) *Node {
 		r.fail(nil, "", fmt.Sprintf("has more than %d times %q in a row, which is too much for YAML", maxOpen, run), "write it as JSON")
 		return nil
 	}
-	if len(tokens) > maxTokens {
-		r.fail(nil, "", fmt.Sprintf("has more than %d words, which is too much for YAML", maxTokens), "write it as JSON")
+	if most := cmp.Or(r.most, maxTokens); len(tokens) > most {
+		r.fail(nil, "", fmt.Sprintf("has more than %d words, which is too much for YAML", most), "write it as JSON")
 		return nil
 	}
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey()) // which are reported with everything else
@@ -128,8 +129,23 @@ func (r *reader) yaml(node ast.Node, depth int) *Node {
 		r.fail(n, "", fmt.Sprintf("is more than %d deep", maxDepth), "make it flatter")
 		return nil
 	}
+	if !r.counted(n) {
+		return nil
+	}
 	switch node := node.(type) {
 	case *ast.NullNode:
+	case *ast.AnchorNode:
+		if r.anchors == nil {
+			return r.notData(n, node)
+		}
+		v := r.yaml(node.Value, depth)
+		r.anchors[anchorName(node.Name)] = node.Value // after it: a value cannot hold itself
+		return v
+	case *ast.AliasNode:
+		if r.anchors == nil {
+			return r.notData(n, node)
+		}
+		return r.alias(anchorName(node.Value), n, depth)
 	case *ast.BoolNode:
 		n.Kind, n.Text = Bool, fmt.Sprint(node.Value)
 	case *ast.IntegerNode:
@@ -155,27 +171,38 @@ func (r *reader) yaml(node ast.Node, depth int) *Node {
 		for _, pair := range node.Values {
 			r.yamlPair(n, pair, depth)
 		}
+		r.settleMerged(n)
 	case *ast.MappingValueNode:
 		n.Kind = Object
 		r.yamlPair(n, node, depth)
+		r.settleMerged(n)
 	case *ast.CommentGroupNode:
 		return nil
 	default:
-		what := strings.ToLower(node.Type().String())
-		article := "a "
-		if strings.ContainsAny(what[:1], "aeiou") {
-			article = "an "
-		}
-		r.fail(n, "", "is "+article+what+", which a configuration cannot have",
-			"write texts, numbers, booleans, lists and objects, without anchors, aliases, tags and merge keys")
-		return nil
+		return r.notData(n, node)
 	}
 	return n
+}
+
+// notData reports a value that a configuration cannot have.
+func (r *reader) notData(n *Node, node ast.Node) *Node {
+	what := strings.ToLower(node.Type().String())
+	article := "a "
+	if strings.ContainsAny(what[:1], "aeiou") {
+		article = "an "
+	}
+	r.fail(n, "", "is "+article+what+", which a configuration cannot have",
+		"write texts, numbers, booleans, lists and objects, without anchors, aliases, tags and merge keys")
+	return nil
 }
 
 func (r *reader) yamlPair(n *Node, pair *ast.MappingValueNode, depth int) {
 	key := placeOf(pair.Key)
 	key.Kind = Text
+	if _, ok := pair.Key.(*ast.MergeKeyNode); ok && r.anchors != nil {
+		r.merge(n, pair.Value, depth)
+		return
+	}
 	switch k := pair.Key.(type) {
 	case *ast.StringNode:
 		key.Text = k.Value
