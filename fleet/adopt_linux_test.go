@@ -173,7 +173,7 @@ func containedMain() {
 	dir := os.Getenv(containedEnv)
 	_ = os.Unsetenv(containedEnv)
 	job := containedJob(dir)
-	job.Options.Env[slowEnv] = "1"
+	job.Options.Env[slowEnv] = stays // the death of the host closes its stdin
 	for _, err := range fleet.Run(context.Background(), job) {
 		if err != nil {
 			os.Exit(3)

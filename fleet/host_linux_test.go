@@ -34,6 +34,7 @@ import (
 const (
 	agentEnv = "TROUPE_FLEET_TEST_AGENT"
 	slowEnv  = "TROUPE_FLEET_TEST_SLOW"
+	stays    = "stays" // of slowEnv: the end of its stdin does not end it
 )
 
 func TestMain(m *testing.M) {
@@ -70,9 +71,10 @@ func agentMain() {
 	if os.Getenv(slowEnv) != "" {
 		work = time.Hour
 	}
+	wrong := scripted.Misbehaviour{IgnoreEOF: os.Getenv(slowEnv) == stays}
 	steps := scripted.Steps{&scripted.Spawn{}, scripted.Delay(work), scripted.Text("done: ${prompt}")}
 	agent.Main(scripted.New(
-		scripted.WithScript(&scripted.Script{Transcript: true, Default: steps, Turns: []scripted.Turn{{When: "t", Steps: steps}}}),
+		scripted.WithScript(&scripted.Script{Transcript: true, Misbehave: wrong, Default: steps, Turns: []scripted.Turn{{When: "t", Steps: steps}}}),
 		scripted.WithSpawn(func(scripted.Child) error {
 			left := exec.Command("sleep", "300")
 			left.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

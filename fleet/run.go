@@ -104,6 +104,7 @@ type entry struct {
 	requeued int         // results that are void
 	asks     []*asked    // calls that wait for a person, or did
 	tenure   *tenure     // the lease; nil: this program has none
+	late     *Lease      // that the queue extended after this program had lost it; to be given back
 	foreign  *TaskResult // of another program
 	claimed  *claimed    // the result that the queue has, until it is in the journal
 	orphan   bool        // an earlier host died while an attempt was under way

@@ -24,6 +24,8 @@ type tenure struct {
 	from     time.Time // granted, or extended
 	extend   session.Timer
 	deadline session.Timer
+	// ends is the end of an extension that waits for the queue. nil: there is none.
+	ends context.CancelFunc
 }
 
 // openQueue makes the queue of the job. The one in this process begins above the fences
@@ -51,9 +53,14 @@ func (e *entry) ticket() string {
 func (r *run) lease(ctx context.Context, e *entry) (t *tenure, wait time.Duration, err error) {
 	r.mu.Lock()
 	t, ticket, offer := e.tenure, e.ticket(), e.requeued > 0
+	late := e.late
+	e.late = nil
 	r.mu.Unlock()
 	if t != nil {
 		return t, 0, nil
+	}
+	if late != nil {
+		r.drop(*late)
 	}
 	if offer {
 		if err := r.queue.Offer(ctx, Offer{Task: ticket, Hash: e.hash}); err != nil {
@@ -100,31 +107,55 @@ func (t *tenure) disarm() {
 		t.extend.Stop()
 		t.deadline.Stop()
 	}
+	if t.ends != nil {
+		t.ends()
+	}
 }
 
 // prolong extends a lease. If the queue does not answer, the deadline decides.
 func (r *run) prolong(e *entry, t *tenure) {
 	r.mu.Lock()
 	current, l := e.tenure == t, t.Lease
+	ctx, cancel := context.WithCancel(r.hard)
+	t.ends = cancel
 	r.mu.Unlock()
+	defer cancel()
 	if !current {
 		return
 	}
-	l, err := r.queue.Extend(r.hard, l)
+	l, err := r.queue.Extend(ctx, l)
 	if errors.Is(err, ErrLeaseLost) {
 		r.lose(e, t)
 		return
 	}
+	if r.prolonged(e, t, l, err) {
+		r.drop(l)
+	}
+}
+
+// drop gives back a lease that the queue has extended and nobody holds any more: otherwise
+// nobody would get the task until it runs out again. Of a task that is over the queue
+// refuses this.
+func (r *run) drop(l Lease) { _ = r.queue.Release(r.hard, l) }
+
+// prolonged keeps the answer of the queue. It returns true for a lease that was extended,
+// had been given up meanwhile, and has nothing that runs under it.
+func (r *run) prolonged(e *entry, t *tenure, l Lease, err error) (left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	t.ends = nil
 	switch {
+	case e.tenure != t && err == nil && slices.Contains(r.running, e):
+		e.late = &l // its processes are being killed
 	case e.tenure != t:
+		return err == nil
 	case err == nil:
 		t.Lease = l
 		r.arm(e, t)
 	default:
 		t.extend = r.clock.AfterFunc(t.Until.Sub(t.from)/8, func() { r.exec.Go(func() { r.prolong(e, t) }) })
 	}
+	return false
 }
 
 // lose ends an attempt whose lease is lost: its processes are killed before anything else.

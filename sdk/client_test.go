@@ -333,16 +333,24 @@ func TestCancelledContext(t *testing.T) {
 func TestRequestWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
-		o := w.script(scripted.Script{Misbehave: scripted.Misbehaviour{Ignore: []string{"set_model"}, Refuse: []string{"set_permission_mode"}}})
+		o := w.script(scripted.Script{Misbehave: scripted.Misbehaviour{Ignore: []string{"set_model"}}})
 		o.Limits.Control = 20 * time.Millisecond
 		c := w.connect(o)
 		defer w.close(c)
-		err := c.SetModel(w.Context(), "opus")
+		err := c.SetModel(w.Context(), "opus") // however busy the machine is: there is no answer
 		var late *sdk.TimeoutError
 		require.ErrorAs(w, err, &late)
 		require.ErrorIs(w, err, context.DeadlineExceeded)
 		assert.NotErrorIs(w, err, context.Canceled)
 		assert.True(w, sdk.Retryable(err))
+	})
+}
+
+func TestRequestThatIsRefused(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		c := w.connect(w.script(scripted.Script{Misbehave: scripted.Misbehaviour{Refuse: []string{"set_permission_mode"}}}))
+		defer w.close(c)
 		var refused *sdk.ControlError
 		require.ErrorAs(w, c.SetPermissionMode(w.Context(), sdk.ModePlan), &refused)
 	})
