@@ -17,7 +17,8 @@ import (
 
 const chatCommands = `  /help   prints the commands
   /exit   ends the session; so does the end of the input
-  Ctrl-C interrupts the turn; a second Ctrl-C, or Ctrl-C at the prompt, ends the session.
+  Ctrl-C interrupts the turn; a second Ctrl-C, or Ctrl-C at an empty prompt, ends the session. At a
+  prompt with text, Ctrl-C drops the text.
   Every other line goes to the agent.
 `
 
@@ -33,7 +34,8 @@ func chatCommand(ctx context.Context, p process, c *console, args []string) int 
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe chat reads its prompts from stdin", `leave the words out, or write troupe run "PROMPT"`})
 	}
-	return perform(ctx, p, c, s, func(r *runner, d *decider) {
+	restore := func() {}
+	code := perform(ctx, p, c, s, func(r *runner, d *decider) {
 		t := &chat{runner: r, decider: d, client: sdk.NewInteractive(&s.opts), lines: make(chan string, linesAhead), reading: make(chan struct{})}
 		t.text = &textPrinter{console: c, quiet: s.quiet}
 		if p.stdinTTY {
@@ -41,7 +43,10 @@ func chatCommand(ctx context.Context, p process, c *console, args []string) int 
 		}
 		r.client, r.printer, r.printed = t.client.Client, t.text, func(string) {}
 		r.play, r.spare = t.play, t.interrupt
+		restore = t.edit()
 	})
+	restore()
+	return code
 }
 
 // linesAhead is how many lines may be typed ahead of the agent.
@@ -61,6 +66,7 @@ type chat struct {
 	client  *sdk.Interactive
 	decider *decider
 	text    *textPrinter
+	editor  *editor // nil: lines are read as they come
 
 	reading chan struct{} // closed when messages has the stream, or has ended
 	lines   chan string   // closed at the end of the input
@@ -75,7 +81,9 @@ func (t *chat) play(_ context.Context, w *watch) outcome {
 	if err := t.connect(w); err != nil {
 		return outcome{err: err}
 	}
-	go t.read(w.early)
+	if t.editor == nil {
+		go t.read(w.early)
+	}
 	talked := make(chan error, 1)
 	go func() {
 		err := t.talk(w.early)
@@ -129,35 +137,78 @@ func (t *chat) read(ctx context.Context) {
 // talk sends the lines, each when the turn before it is over.
 func (t *chat) talk(ctx context.Context) error {
 	for {
-		t.prompt()
-		select {
-		case line, more := <-t.lines:
-			t.console.typed()
-			line = strings.TrimSpace(line)
-			switch {
-			case !more && t.process.stdinTTY:
-				t.console.say("\n") // the prompt has no end
-				return t.readErr
-			case !more && t.readErr != nil:
-				return t.readErr
-			case !more:
-				return t.client.AwaitIdle(ctx)
-			case line == "/exit":
-				return nil
-			case line == "/help":
-				t.console.say("%s", chatCommands)
-			case line != "":
-				if err := t.turn(ctx, line); err != nil {
-					return err
-				}
+		line, more, err := t.next(ctx)
+		line = strings.TrimSpace(line)
+		switch {
+		case err != nil:
+			return err
+		case !more && !t.process.stdinTTY:
+			return t.client.AwaitIdle(ctx)
+		case !more, line == "/exit":
+			return nil
+		case line == "/help":
+			t.console.say("%s", chatCommands)
+		case line != "":
+			if err := t.turn(ctx, line); err != nil {
+				return err
 			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }
 
+// next asks for the next line; more is false at the end of the input.
+func (t *chat) next(ctx context.Context) (line string, more bool, err error) {
+	if t.editor != nil {
+		line, err = t.editor.prompt(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return "", false, context.Cause(ctx)
+		case errors.Is(err, io.EOF):
+			return "", false, nil
+		case err != nil:
+			return "", false, fmt.Errorf("read the input: %w", err)
+		}
+		return line, true, nil
+	}
+	t.prompt()
+	select {
+	case line, more = <-t.lines:
+		t.console.typed()
+		if !more && t.process.stdinTTY {
+			t.console.say("\n") // the prompt has no end
+		}
+		if !more {
+			err = t.readErr
+		}
+		return line, more, err
+	case <-ctx.Done():
+		return "", false, context.Cause(ctx)
+	}
+}
+
+// edit has the terminal edited, if it can be, until the returned function is called.
+func (t *chat) edit() (restore func()) {
+	p := t.process
+	if !p.stdinTTY || !p.stderrTTY || p.editTTY == nil || p.getenv("TERM") == "dumb" {
+		return func() {}
+	}
+	e := &editor{out: p.stderr, changed: make(chan struct{})}
+	size, undo, err := p.editTTY(p.stdin, e.resized)
+	if err != nil {
+		return func() {}
+	}
+	e.size = size
+	e.start(p.stdin)
+	t.editor, t.console.editor, t.decider.editor, t.discard = e, e, e, e.drop
+	return func() { e.stop(undo) }
+}
+
+// prompt asks for a line, or lets the editor do it.
 func (t *chat) prompt() {
+	if t.editor != nil {
+		t.editor.proceed()
+		return
+	}
 	if t.process.stdinTTY && t.process.stderrTTY {
 		t.console.prompt()
 	}

@@ -105,7 +105,7 @@ func TestChatLinesTypedAheadAnswerNothing(t *testing.T) {
 	keys("go\n")
 	w.out.await(t, "begun")
 	keys("y\n")
-	w.err.await(t, "Allow it? [y/N] ")
+	w.err.await(t, "Allow it? [y/n/a/?] ")
 	keys("n\n")
 	w.out.await(t, "heard y")
 	keys("/exit\n")
@@ -143,7 +143,7 @@ func TestChatOutputIsInert(t *testing.T) {
 	w.stdoutTTY = true
 	code := w.start("chat", "-a", script(t, `turns: [{steps: [{text: "\e[2Jhidden \u202e"}, {tool_use: {name: "B\e[0m", input: {command: "x\e[31m"}, gate: ask, result: "r\e[1m"}}]}]`))
 	keys("go\n")
-	w.err.await(t, "Allow it? [y/N] ")
+	w.err.await(t, "Allow it? [y/n/a/?] ")
 	keys("y\n")
 	w.err.await(t, `← r\x1b[1m`)
 	keys("/exit\n")
@@ -195,7 +195,7 @@ func TestChatInterruptOfAQuestion(t *testing.T) {
 	w, keys := chatting(t)
 	code := w.start("chat", "-a", script(t, asks))
 	keys("go\n")
-	w.err.await(t, "Allow it? [y/N] ")
+	w.err.await(t, "Allow it? [y/n/a/?] ")
 	w.signal <- os.Interrupt
 	w.err.await(t, "(withdrawn)\n")
 	keys("/exit\n")

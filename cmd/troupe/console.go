@@ -24,7 +24,8 @@ const noteLimit = time.Second
 type console struct {
 	out            io.Writer
 	outTTY, errTTY bool
-	color          bool // on stderr
+	color          bool    // on stderr
+	editor         *editor // of the lines that are typed; nil: there is none
 
 	errMu sync.Mutex
 	err   io.Writer
@@ -47,6 +48,9 @@ func newConsole(p process) *console {
 func (c *console) text(s string) error {
 	if s == "" {
 		return nil
+	}
+	if c.outTTY && c.editor != nil {
+		c.editor.text()
 	}
 	c.mu.Lock()
 	if c.fresh && c.begun || c.outTTY && c.echo {
@@ -94,11 +98,12 @@ func (c *console) silent() bool {
 // shared reports whether a terminal shows both stdout and stderr.
 func (c *console) shared() bool { return c.outTTY && c.errTTY }
 
-// echoed says that the terminal has echoed a ^C, which has no line end.
+// echoed says that the terminal has echoed a ^C, which has no line end. One that is edited
+// echoes nothing.
 func (c *console) echoed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.echo = c.errTTY
+	c.echo = c.errTTY && c.editor == nil
 }
 
 // prompt asks for the next line of a conversation.
@@ -130,6 +135,9 @@ func (c *console) Write(p []byte) (int, error) {
 	c.mu.Unlock()
 	c.errMu.Lock()
 	defer c.errMu.Unlock()
+	if c.editor != nil && !cut && c.editor.above(p) {
+		return len(p), nil
+	}
 	if cut {
 		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort: nobody to tell
 	}

@@ -77,7 +77,8 @@ before or after the prompt. Several words are one prompt. Without a prompt, or w
 the prompt from stdin.
 
 The agent's answer goes to stdout, everything else to stderr. When the agent asks for permission,
-troupe asks you if stderr is a terminal, and denies the call if it is not. --yes, --no and
+troupe asks you if stderr is a terminal, and denies the call if it is not; answer with y, n, a
+(always, until the session ends), ? (help) or a sentence that says why not. --yes, --no and
 --allowed-tools decide without asking. Without a terminal, the calls of the scripted agent's own
 demonstration are allowed, because they run nothing.
 
@@ -99,8 +100,12 @@ Holds a conversation with an agent: each line of stdin is a prompt, and the answ
 comes. The answer goes to stdout, everything else to stderr.
 
 ` + chatCommands + `
-When the agent asks for permission, your next line is the answer. Without a terminal the call is
-denied. --yes, --no and --allowed-tools decide without asking. When the input comes from a pipe,
+On a terminal the line can be edited: arrows, Home and End, and the up arrow for earlier lines. A
+paste of several lines is one prompt; its line breaks are shown as ⏎ until you press Enter.
+
+When the agent asks for permission, answer with y, n, a (always, until the session ends), ? (help) or
+a sentence that says why not. Without a terminal the call is denied. --yes, --no and --allowed-tools
+decide without asking. When the input comes from a pipe,
 troupe waits for the agent's background tasks at its end. The exit code is that of the last turn,
 and 0 if you interrupted it.
 `)

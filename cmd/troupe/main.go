@@ -43,7 +43,7 @@ func main() {
 		args: os.Args[1:], getenv: ownEnv(), signals: signals,
 		stdin: os.Stdin, stdout: openedStdout(), stderr: os.Stderr,
 		stdinTTY: isTerminal(os.Stdin), stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
-		openTTY: func() (io.Reader, error) { return os.Open(ttyName) },
+		openTTY: func() (io.Reader, error) { return os.Open(ttyName) }, editTTY: editTerminal,
 	}))
 }
 
@@ -74,6 +74,8 @@ type process struct {
 	// openTTY opens the terminal that questions are answered on when stdin is
 	// not it.
 	openTTY func() (io.Reader, error)
+	// editTTY has the terminal on stdin send each key; see [editTerminal]. nil: it cannot.
+	editTTY func(in io.Reader, changed func()) (size func() (int, int), restore func(), err error)
 }
 
 // run runs the command that the arguments name and returns its exit code.

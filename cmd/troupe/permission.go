@@ -29,18 +29,20 @@ type decider struct {
 	console     *console
 	yes, no     bool
 	quiet       bool
-	demo        bool // the calls run nothing
-	attended    bool // a person reads stderr
+	demo        bool    // the calls run nothing
+	attended    bool    // a person reads stderr
+	editor      *editor // of a conversation; nil: there is none
 	openAnswers func() (io.Reader, error)
 
 	printed sightings
 	turn    chan struct{} // holds the right to ask
 
 	mu       sync.Mutex
-	terminal io.Reader   // nil until the first question
-	reading  bool        // a goroutine reads it
-	ended    bool        // and has come to its end
-	asking   chan string // takes the answer; nil while nothing is asked
+	terminal io.Reader       // nil until the first question
+	reading  bool            // a goroutine reads it
+	ended    bool            // and has come to its end
+	asking   chan string     // takes the answer; nil while nothing is asked
+	always   map[string]bool // calls that are allowed in this session
 }
 
 func newDecider(s *settings, p process, c *console) *decider {
@@ -71,7 +73,7 @@ func (d *decider) decide(ctx context.Context, req *sdk.ToolPermissionRequest) (s
 		return sdk.PermissionResult{}, ctx.Err()
 	case d.no:
 		return d.deny(req, deniedByFlag, "--no")
-	case d.yes && !question:
+	case !question && (d.yes || d.remembered(req)):
 		return sdk.Allow(), nil
 	}
 	err := d.open()
@@ -114,16 +116,7 @@ func (d *decider) askPermission(ctx context.Context, req *sdk.ToolPermissionRequ
 		}
 	}
 	writeInput(&b, req.Input)
-	b.WriteString("Allow it? [y/N] ")
-	answer, err := d.ask(ctx, b.String())
-	if err != nil {
-		return sdk.PermissionResult{}, err
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return sdk.Allow(), nil
-	}
-	return sdk.Deny(deniedByUser), nil
+	return d.verdictOf(ctx, req, b.String())
 }
 
 func asker(req *sdk.ToolPermissionRequest) string {
@@ -161,6 +154,9 @@ func indented(s string) string { return strings.ReplaceAll(printable(s), "\n", "
 // asked answers nothing, and a question that the agent takes back is void. At
 // the end of the terminal every answer is "".
 func (d *decider) ask(ctx context.Context, question string) (string, error) {
+	if d.editor != nil {
+		return d.askEdited(ctx, question)
+	}
 	answer := make(chan string, 1)
 	d.mu.Lock()
 	if d.ended {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -33,13 +34,17 @@ The agent asks to use Bash
   command: ls
     wc
   zeal: [1,2]
-Allow it? [y/N] `
+  a allows until this session ends: Bash
+Allow it? [y/n/a/?] `
 
 func TestAsking(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{
 		"y\n": "← done", "YES \n": "← done",
-		"n\n": "✗ " + deniedByUser, "\n": "✗ " + deniedByUser, "yeah, no\n": "✗ " + deniedByUser,
+		"n\n":             "✗ " + deniedByUser,
+		"n use make\n":    "✗ " + deniedWithReason + "use make",
+		"No, use make\n":  "✗ " + deniedWithReason + "use make",
+		"not that one!\n": "✗ " + deniedWithReason + "not that one!",
 	} {
 		t.Run(strings.TrimSpace(typed), func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +56,91 @@ func TestAsking(t *testing.T) {
 			assert.Equal(t, exitOK, <-code)
 			assert.Equal(t, "  → Bash ls (and 1 more line)\n"+askedFor+"  "+want+"\n", w.err.String())
 		})
+	}
+}
+
+// An answer that is not clear is asked for again, and decides nothing.
+func TestAskingAgain(t *testing.T) {
+	t.Parallel()
+	for typed, says := range map[string]string{
+		"yse\n":      `"yse" is not an answer: write y, n, a, ?, or a sentence that says why not.`,
+		"\x1b[2J\n":  `"\x1b[2J" is not an answer`,
+		"y please\n": `"y please" is not an answer`,
+		"yes, no\n":  `"yes, no" is not an answer`,
+		"\n":         askedFor + allowQuestion,
+		"?\n":        "  a  allow it, and until this session ends: Bash\n  ?  this text\n" + allowQuestion,
+	} {
+		t.Run(strings.TrimSpace(typed), func(t *testing.T) {
+			t.Parallel()
+			w, keys := attended(t)
+			code := w.start("run", "go", "-a", script(t, asks))
+			w.err.await(t, askedFor)
+			_, _ = io.WriteString(keys, typed)
+			w.err.await(t, says)
+			_, _ = io.WriteString(keys, "y\n")
+			assert.Equal(t, exitOK, <-code)
+			assert.Contains(t, w.err.String(), "← done")
+			assert.NotContains(t, w.err.String(), "\x1b")
+		})
+	}
+}
+
+// Without suggestions, "a" allows the same call in this session, and no other one.
+func TestAlwaysIsTheSameCall(t *testing.T) {
+	t.Parallel()
+	w, keys := attended(t)
+	d := newDecider(&settings{}, w.process, newConsole(w.process))
+	go func() {
+		w.err.await(t, "command: ls\n"+allowQuestion)
+		_, _ = io.WriteString(keys, "a\n")
+		w.err.await(t, "command: rm\n"+allowQuestion)
+		_, _ = io.WriteString(keys, "n\n")
+	}()
+	for i, command := range []string{"ls", "ls", "rm", "ls"} {
+		result, err := d.decide(t.Context(), &sdk.ToolPermissionRequest{ToolName: "Bash", Input: []byte(`{"command":"` + command + `"}`)})
+		require.NoError(t, err)
+		assert.Equal(t, command == "ls", result.Allowed(), i)
+	}
+	assert.Equal(t, 2, strings.Count(w.err.String(), allowQuestion), w.err)
+}
+
+// With suggestions, "a" gives the agent its rules, for this session alone; what must not be
+// offered is asked about each time.
+func TestAlwaysTakesTheRulesForTheSession(t *testing.T) {
+	t.Parallel()
+	rule := protocol.PermissionRule{ToolName: "Bash", RuleContent: "ls *"}
+	ask := func(req *sdk.ToolPermissionRequest) (sdk.PermissionResult, *world) {
+		w, keys := attended(t)
+		d := newDecider(&settings{}, w.process, newConsole(w.process))
+		again := req.SuppressAlwaysAllowRule || req.RequiresUserInteraction
+		go func() {
+			w.err.await(t, allowQuestion)
+			_, _ = io.WriteString(keys, "a\n")
+			if again {
+				w.err.await(t, "each time.\n"+allowQuestion)
+				_, _ = io.WriteString(keys, "y\n")
+			}
+		}()
+		result, err := d.decide(t.Context(), req)
+		require.NoError(t, err)
+		return result, w
+	}
+	req := &sdk.ToolPermissionRequest{ToolName: "Bash", Input: []byte(`{"command":"ls x"}`), PermissionSuggestions: []protocol.PermissionUpdate{
+		{Type: protocol.AddRules, Behavior: protocol.BehaviorAllow, Rules: []protocol.PermissionRule{rule}, Destination: protocol.ToLocalSettings},
+		{Type: protocol.RemoveRules, Behavior: protocol.BehaviorDeny, Rules: []protocol.PermissionRule{rule}},
+	}}
+	result, w := ask(req)
+	assert.Contains(t, w.err.String(), "a allows until this session ends: Bash(ls *)\n")
+	assert.Equal(t, []protocol.PermissionUpdate{{Type: protocol.AddRules, Behavior: protocol.BehaviorAllow, Rules: []protocol.PermissionRule{rule}, Destination: protocol.ToSession}}, result.UpdatedPermissions)
+	assert.Equal(t, protocol.ToLocalSettings, req.PermissionSuggestions[0].Destination, "the request is as it was")
+
+	for _, set := range []func(){func() { req.SuppressAlwaysAllowRule = true }, func() { req.SuppressAlwaysAllowRule, req.RequiresUserInteraction = false, true }} {
+		set()
+		result, w = ask(req)
+		assert.True(t, result.Allowed())
+		assert.Empty(t, result.UpdatedPermissions)
+		assert.Contains(t, w.err.String(), "This call is asked about each time.\n")
+		assert.NotContains(t, w.err.String(), "ls *")
 	}
 }
 

@@ -170,11 +170,11 @@ func (b binaries) testAtATerminal(t *testing.T) {
 	}{
 		"a question": {
 			`turns: [{steps: [{tool_use: {name: Bash, input: {command: ls}, gate: ask, result: done}}]}]`, "",
-			map[string]string{"Allow it? [y/N] ": "y\n"}, []string{"← done"}, exitOK,
+			map[string]string{"Allow it? [y/n/a/?] ": "y\n"}, []string{"← done"}, exitOK,
 		},
 		"a question, and stdin is a file": {
 			`turns: [{steps: [{tool_use: {name: Bash, input: {command: ls}, gate: ask, result: done}}]}]`, os.DevNull,
-			map[string]string{"Allow it? [y/N] ": "y\n"}, []string{"← done"}, exitOK,
+			map[string]string{"Allow it? [y/n/a/?] ": "y\n"}, []string{"← done"}, exitOK,
 		},
 		"Ctrl-C": {
 			slowTurn, "", map[string]string{"begun": "\x03"},

@@ -89,6 +89,7 @@ type runner struct {
 	play     func(context.Context, *watch) outcome // the session from start to end
 	printed  func(toolUseID string)
 	spare    func() bool // see watch
+	discard  func() bool // see watch
 
 	mu     sync.Mutex
 	result *sdk.ResultMessage // the last one

@@ -37,13 +37,15 @@ type watch struct {
 	// spare reports whether this Ctrl-C interrupts a turn and leaves the session as
 	// it is. nil: it never does.
 	spare func() bool
+	// discard reports whether this Ctrl-C only dropped what was typed at a prompt. nil: never.
+	discard func() bool
 
 	mu     sync.Mutex
 	signal os.Signal
 }
 
 func newWatch(ctx context.Context, r *runner) *watch {
-	w := &watch{r: r, spare: r.spare, over: make(chan struct{}), abandoned: make(chan struct{})}
+	w := &watch{r: r, spare: r.spare, discard: r.discard, over: make(chan struct{}), abandoned: make(chan struct{})}
 	w.early, w.interrupt = context.WithCancel(ctx)
 	w.closing, w.kill = context.WithCancel(context.WithoutCancel(ctx))
 	w.abandon = sync.OnceFunc(func() { close(w.abandoned) })
@@ -65,6 +67,9 @@ func (w *watch) watch() {
 		case sig := <-w.r.process.signals:
 			if sig == os.Interrupt {
 				w.r.console.echoed()
+				if w.discard != nil && stage == 0 && w.discard() {
+					continue
+				}
 				if w.spare != nil && stage == 0 {
 					if w.spare() {
 						w.r.console.note(interrupting)

@@ -133,7 +133,7 @@ func TestInterruptOfAQuestion(t *testing.T) {
 	t.Parallel()
 	w, _ := attended(t)
 	code := w.start("run", "go", "-a", script(t, asks))
-	w.err.await(t, "Allow it? [y/N] ")
+	w.err.await(t, "Allow it? [y/n/a/?] ")
 	w.signal <- os.Interrupt
 	assert.Equal(t, 130, <-code)
 	w.err.await(t, "(withdrawn)\n") // by the callback, which the session does not wait for

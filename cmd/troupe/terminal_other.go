@@ -2,7 +2,10 @@
 
 package main
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 const ttyName = "CONIN$"
 
@@ -18,3 +21,8 @@ func isTerminal(f *os.File) bool {
 
 // wasClosed reports false: a standard file that was closed is an error of its own here.
 func wasClosed(*os.File) bool { return false }
+
+// editTerminal returns an error: lines are edited by the terminal here.
+func editTerminal(io.Reader, func()) (size func() (int, int), restore func(), err error) {
+	return nil, nil, errNoEditor
+}
