@@ -52,12 +52,10 @@ func (r *run) copyTree(from, to string) (err error) {
 		if os.SameFile(d, own) || os.SameFile(d, spaces) {
 			return "own"
 		}
-		for _, part := range []string{journal.Name, journal.LockName} {
-			if st, err := source.Lstat(path.Join(name, part)); err != nil || !st.Mode().IsRegular() {
-				return ""
-			}
+		if ofJob(filepath.Join(from, filepath.FromSlash(name))) {
+			return "the directory of another job"
 		}
-		return "the directory of another job"
+		return ""
 	}
 	if err := c.dir("."); err != nil {
 		return err
@@ -71,6 +69,16 @@ func (r *run) copyTree(from, to string) (err error) {
 		r.remark("not in the copies of " + from + ": " + text)
 	}
 	return nil
+}
+
+// ofJob reports whether a directory is that of a job.
+func ofJob(dir string) bool {
+	for _, name := range []string{journal.Name, journal.LockName} {
+		if st, err := os.Lstat(filepath.Join(dir, name)); err != nil || !st.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *copier) dir(name string) error {

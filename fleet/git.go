@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -162,18 +163,8 @@ func (r *run) addWorktree(ctx context.Context, a *attempt, from, dir string) (s 
 	var repo *hostgit.Repo
 	err = r.withSource(ctx, from, func(d *hostgit.Dir, fresh bool) error {
 		repo = d.Repo()
-		if s.Base, err = d.Commit(ctx, a.workspace.Rev); err != nil {
+		if s.Base, s.Sub, err = checkedOut(ctx, d, from, a.workspace.Rev); err != nil {
 			return err
-		}
-		if repo.Top != "" {
-			if s.Sub, err = filepath.Rel(resolved(repo.Top), resolved(from)); err != nil {
-				return err
-			}
-		}
-		if s.Sub = filepath.ToSlash(s.Sub); s.Sub == "." || s.Sub == "" {
-			s.Sub = ""
-		} else if there, err := d.Has(ctx, s.Base, s.Sub); err != nil || !there {
-			return cmpErr(err, fmt.Errorf("the commit %.12s has no directory %s: commit it, or give another directory or revision", s.Base, s.Sub))
 		}
 		if fresh && repo.Top != "" {
 			r.uncommitted(ctx, d, s.Base)
@@ -190,6 +181,26 @@ func (r *run) addWorktree(ctx context.Context, a *attempt, from, dir string) (s 
 	return s, d.AddWorktree(ctx, s.Base, a.task.ID+"-"+fmt.Sprint(a.number))
 }
 
+// checkedOut returns the commit of a revision, and the directory in it that stands for from.
+func checkedOut(ctx context.Context, d *hostgit.Dir, from, rev string) (commit, sub string, err error) {
+	if commit, err = d.Commit(ctx, rev); err != nil {
+		return "", "", err
+	}
+	if top := d.Repo().Top; top != "" {
+		if sub, err = filepath.Rel(resolved(top), resolved(from)); err != nil {
+			return "", "", err
+		}
+	}
+	if sub = filepath.ToSlash(sub); sub == "." || sub == "" {
+		return commit, "", nil
+	}
+	there, err := d.Has(ctx, commit, sub)
+	if err == nil && !there {
+		err = fmt.Errorf("the commit %.12s has no directory %s: commit it, or give another directory or revision", commit, sub)
+	}
+	return commit, sub, err
+}
+
 // uncommitted warns about files of the source that no worktree has.
 func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
 	head, err := d.Repo().Head()
@@ -202,12 +213,17 @@ func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
 		r.remark("cannot tell whether files are not committed: " + err.Error())
 		return
 	}
-	var left []string
-	for _, name := range names {
-		if !within(filepath.Join(top, filepath.FromSlash(name)), r.root) {
-			left = append(left, name)
+	jobs := map[string]bool{} // directories, and whether they are in one of a job
+	var inJob func(dir string) bool
+	inJob = func(dir string) bool {
+		is, known := jobs[dir]
+		if !known && len(dir) > len(top) {
+			is = ofJob(dir) || inJob(filepath.Dir(dir))
+			jobs[dir] = is
 		}
+		return is
 	}
+	left := slices.DeleteFunc(names, func(name string) bool { return inJob(filepath.Dir(filepath.Join(top, filepath.FromSlash(name)))) })
 	if len(left) == 0 {
 		return
 	}

@@ -185,6 +185,15 @@ func TestAWorktreeOfASubdirectory(t *testing.T) {
 			r := results["t0"]
 			assert.Equal(t, c.status, r.Status, r.Error)
 			assert.Contains(t, r.Error, c.err)
+			checked := fleet.Job{Tasks: tasks(3), Out: out, Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: filepath.Join(repo, c.from), Rev: c.rev}}.CheckWorkspaces(t.Context())
+			if c.err != "" {
+				var wrong *fleet.TaskError
+				require.ErrorAs(t, checked, &wrong)
+				assert.Contains(t, wrong.Err, c.err)
+				assert.Equal(t, 1, strings.Count(checked.Error(), c.err), "once for all tasks")
+			} else {
+				require.NoError(t, checked)
+			}
 			if c.err == "" {
 				diff := read(t, out, r.Diff)
 				assert.Contains(t, diff, "services/api/main.go")
@@ -202,6 +211,7 @@ func TestUncommittedFilesAreRemarked(t *testing.T) {
 		"nothing":   {"echo ignored >.gitignore; " + commit + "; touch ignored", ""},
 		"changed":   {"echo x >>a.txt", "a.txt is not committed"},
 		"staged":    {"echo x >>b.txt; git add b.txt", "b.txt is not committed"},
+		"a job's":   {"mkdir -p s/old.out/git; touch s/old.out/journal.jsonl s/old.out/journal.lock s/old.out/git/x", ""},
 		"many":      {"touch b c d e f", "b, c, d and 2 more are not committed"},
 		"a program": {"git config core.fsmonitor $PWD/../ran; touch b", "b is not committed"},
 	} {

@@ -54,6 +54,11 @@ func batchCommand(ctx context.Context, p process, c *console, args []string) int
 	if err != nil {
 		return c.usage(&usageError{problem: s.inTerms(err.Error())})
 	}
+	if !job.Resume {
+		if err := job.CheckWorkspaces(ctx); err != nil {
+			return c.usage(&usageError{problem: s.inTerms(err.Error())})
+		}
+	}
 	if s.batch.dryRun {
 		if code := c.print(plan); code != exitOK || job.Sample == 0 {
 			return code

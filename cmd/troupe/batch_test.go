@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -130,6 +131,22 @@ func TestBatchMistakes(t *testing.T) {
 			assert.Equal(t, exitUsage, w.run(append(c.args, "-a", "scripted")...))
 			assert.Contains(t, w.err.String(), c.want)
 		})
+	}
+}
+
+// Where no task could work is found before anything starts.
+func TestBatchInADirectoryThatIsNotCommitted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, err := exec.Command("sh", "-ec", "cd "+dir+"; git init -q; git -c user.name=t -c user.email=t@example.com commit -q --allow-empty -m one; mkdir new").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	good := taskFile(t, "tasks.jsonl", `{"prompt":"one"}`)
+	for from, want := range map[string]string{
+		filepath.Join(dir, "new"): "has no directory new", filepath.Join(dir, "none"): "none", t.TempDir(): "not a git repository",
+	} {
+		w := newWorld()
+		assert.Equal(t, exitUsage, w.run("batch", good, "-a", "scripted", "-w", "worktree", "-C", from), from)
+		assert.Contains(t, w.err.String(), want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ func (g *Git) environ(more ...string) []string {
 }
 
 // Clean returns the variables of an environment but for those that tell git which repository,
-// configuration and programs to use. Those that say how to reach a remote repository stay.
+// configuration and programs to use, and without relative entries of PATH. Those that say how to reach a remote repository stay.
 func Clean(env []string) []string {
 	keep := make([]string, 0, len(env))
 	for _, kv := range env {
@@ -44,6 +45,9 @@ func Clean(env []string) []string {
 			if strings.HasPrefix(strings.ToUpper(name), "GIT_") {
 				continue
 			}
+		}
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok { // a relative entry would be in the workspace
+			kv = "PATH=" + strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool { return !filepath.IsAbs(dir) }), string(os.PathListSeparator))
 		}
 		keep = append(keep, kv)
 	}

@@ -175,5 +175,5 @@ func TestADirectoryIsMadeAnew(t *testing.T) {
 func TestClean(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, []string{"HOME=/h", "GIT_SSH_COMMAND=ssh", "PATH=/bin"},
-		hostgit.Clean([]string{"HOME=/h", "GIT_DIR=/x", "GIT_WORK_TREE=/x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a", "GIT_SSH_COMMAND=ssh", "GIT_EXTERNAL_DIFF=/x", "PATH=/bin"}))
+		hostgit.Clean([]string{"HOME=/h", "GIT_DIR=/x", "GIT_WORK_TREE=/x", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=a", "GIT_SSH_COMMAND=ssh", "GIT_EXTERNAL_DIFF=/x", "PATH=.:/bin::bin"}))
 }
