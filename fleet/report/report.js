@@ -35,19 +35,22 @@ function diff(pre, text) {
 function plain(v) {
   if (typeof v === 'string') return v;
   if (Array.isArray(v)) return v.map(b => b && typeof b.text === 'string' ? b.text : JSON.stringify(b)).join('\n');
-  return JSON.stringify(v, null, 2);
+  return v === undefined ? '' : JSON.stringify(v, null, 2);
 }
 function show(to, m) {
+  if (m === null || typeof m !== 'object') return add(to, 'pre', plain(m));
   const content = m.message && m.message.content;
   if (m.type === 'cut') return add(to, 'p', '… ' + m.bytes + ' bytes are in the file …', 'dim');
   if (m.type !== 'assistant' && m.type !== 'user' || content === undefined) return;
-  if (typeof content === 'string') return add(to, 'pre', content);
-  for (const b of content || []) {
-    if (b.type === 'text') add(to, 'pre', b.text);
-    else if (b.type === 'thinking') fold(to, 'thinking', b.thinking || '');
-    else if (b.type === 'tool_use') fold(to, b.name + ' ' + plain(b.input).slice(0, 80), plain(b.input));
-    else if (b.type === 'tool_result') fold(to, b.is_error ? 'result: error' : 'result', plain(b.content));
-  }
+  for (const b of Array.isArray(content) ? content : [content]) block(to, b);
+}
+function block(to, b) { // one that is not as expected shows as it is
+  const type = b && b.type;
+  if (type === 'text' && typeof b.text === 'string') add(to, 'pre', b.text);
+  else if (type === 'thinking' && typeof b.thinking === 'string') fold(to, 'thinking', b.thinking);
+  else if (type === 'tool_use') fold(to, plain(b.name) + ' ' + plain(b.input).slice(0, 80), plain(b.input));
+  else if (type === 'tool_result') fold(to, b.is_error ? 'result: error' : 'result', plain(b.content));
+  else add(to, 'pre', plain(b));
 }
 async function unpack(id) {
   const packed = document.getElementById(id).textContent.trim().replaceAll('-', '+').replaceAll('_', '/');
@@ -58,14 +61,16 @@ async function open(row) {
   const to = row.querySelector('.transcript');
   if (!row.open || !to || to.dataset.done) return;
   to.dataset.done = '1';
+  let lines;
   try {
-    for (const line of (await unpack(to.dataset.pack)).split('\n')) {
-      if (!line) continue;
-      let m;
-      try { m = JSON.parse(line); } catch { add(to, 'pre', line); continue; }
-      show(to, m);
-    }
-  } catch (e) { add(to, 'p', 'The transcript cannot be shown: ' + e); }
+    lines = (await unpack(to.dataset.pack)).split('\n');
+  } catch (e) { return add(to, 'p', 'The transcript cannot be shown: ' + e); }
+  for (const line of lines) {
+    if (!line) continue;
+    const part = document.createElement('div');
+    try { show(part, JSON.parse(line)); } catch { part.textContent = ''; add(part, 'pre', line); } // an odd line hides no other
+    if (part.children.length) to.appendChild(part);
+  }
 }
 rows.forEach(r => r.addEventListener('toggle', () => open(r)));
 document.querySelectorAll('pre.diff').forEach(p => { const t = p.textContent; p.textContent = ''; diff(p, t); });
