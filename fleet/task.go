@@ -98,8 +98,8 @@ type Candidate struct {
 
 // Verdict is what a verifier says.
 type Verdict struct {
-	OK     bool
-	Output string // why; at most 64 KiB of it are kept
+	OK     bool   `json:"ok"`
+	Output string `json:"output,omitempty"` // why; at most 64 KiB of it are kept
 }
 
 // Budget limits what is used. A zero field is no limit. USD and tokens count subagents,

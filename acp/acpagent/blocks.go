@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 func userMessage(prompt []acp.ContentBlock) (sdk.UserMessage, error) {
 	var blocks, context []sdk.ContentBlock
 	text := func(t string) *sdk.TextBlock { return &sdk.TextBlock{Text: t} }
-	for _, b := range prompt {
+	for i, b := range prompt {
 		switch {
 		case b.Text != nil:
 			blocks = append(blocks, text(b.Text.Text))
@@ -35,7 +36,7 @@ func userMessage(prompt []acp.ContentBlock) (sdk.UserMessage, error) {
 			blocks = append(blocks, text(link("", r.URI)))
 			context = append(context, text(fmt.Sprintf("<context ref=%q>\n%s\n</context>", r.URI, r.Text)))
 		default:
-			return sdk.UserMessage{}, invalid("the prompt has a block of a kind that the agent does not take")
+			return sdk.UserMessage{}, invalid("block %d of the prompt, %s, is not one that the agent takes: it takes text, images, resources and links to them", i+1, kindOfBlock(&b))
 		}
 	}
 	blocks = append(blocks, context...)
@@ -43,6 +44,22 @@ func userMessage(prompt []acp.ContentBlock) (sdk.UserMessage, error) {
 		return sdk.UserMessage{}, invalid("the prompt is empty")
 	}
 	return sdk.UserBlocks(blocks...), nil
+}
+
+// kindOfBlock names a block that is not taken.
+func kindOfBlock(b *acp.ContentBlock) string {
+	var other struct {
+		Type json.RawMessage `json:"type"`
+	}
+	switch {
+	case b.Audio != nil:
+		return "audio"
+	case b.Image != nil:
+		return "an image without data or an http address"
+	case json.Unmarshal(b.Other, &other) != nil || len(other.Type) == 0:
+		return "without a type"
+	}
+	return "of the type " + oneLine(string(other.Type))
 }
 
 // link names a resource in the form that the agent knows for files.

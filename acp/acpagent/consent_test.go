@@ -91,3 +91,34 @@ func TestPermissionsShowTheWholeInput(t *testing.T) {
 		})
 	}
 }
+
+// A block that the agent does not take is named.
+func TestBlocksThatAreNotTaken(t *testing.T) {
+	t.Parallel()
+	e := newEditor(t, play(t, `{default: [text: ok]}`))
+	s := e.open(nil)
+	for block, want := range map[string]string{
+		`{"type":"audio","data":"eA==","mimeType":"audio/wav"}`:                                         "block 2 of the prompt, audio",
+		`{"type":"hologram","x":1}`:                                                                     `of the type "hologram"`,
+		`{"type":"image","mimeType":"image/png","data":"","uri":"file:///x"}`:                           "an image without data",
+		`{"type":"resource","resource":{"uri":"file:///x","blob":"eA==","mimeType":"application/zip"}}`: "file:///x is neither",
+	} {
+		err := e.fails("session/prompt", object{"sessionId": s, "prompt": []any{object{"type": "text", "text": "x"}, json.RawMessage(block)}}, acp.CodeInvalidParams)
+		assert.Contains(t, err.Message, want)
+	}
+	assert.Equal(t, "end_turn", e.ask(s, "x"))
+}
+
+// A directory that is not there ends the request before an agent is started.
+func TestSessionsInAMissingDirectory(t *testing.T) {
+	t.Parallel()
+	c := play(t, `{default: [text: ok]}`)
+	c.Options.Backend = sdk.Claude(sdk.ClaudeConfig{Path: "/does/not/exist"})
+	e := newEditor(t, c)
+	e.call("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}})
+	missing := filepath.Join(t.TempDir(), "gone")
+	for _, method := range []string{"session/new", "session/load", "session/resume"} {
+		err := e.fails(method, object{"cwd": missing, "mcpServers": []any{}, "sessionId": "5e550000-0000-4000-8000-00000000000a"}, acp.CodeInvalidParams)
+		assert.Contains(t, err.Message, missing)
+	}
+}
