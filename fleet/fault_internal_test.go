@@ -381,3 +381,26 @@ type recordOf struct {
 	attempt int
 	data    any
 }
+
+// An attempt that its host did not outlive is among the attempts, once, with what it has used.
+func TestAttemptsThatTheHostCut(t *testing.T) {
+	t.Parallel()
+	h := history{tasks: map[string]*known{}}
+	for i, rec := range []recordOf{
+		{kindAdmitted, "a", 0, admittedRecord{}}, {kindHost, "", 0, hostRecord{}},
+		{kindStarting, "a", 1, startingRecord{Mode: ModeFresh, Session: "s"}}, {kindTurn, "a", 1, turnRecord{Turns: 1, Usage: Usage{Turns: 3}}},
+		{kindHost, "", 0, hostRecord{}}, {kindHost, "", 0, hostRecord{}},
+		{kindStarting, "a", 2, startingRecord{Mode: ModeResume, Session: "s"}}, {kindTurn, "a", 2, turnRecord{Turns: 2, Session: "s2", Usage: Usage{Turns: 4}}},
+	} {
+		data, err := json.Marshal(rec.data)
+		require.NoError(t, err)
+		require.NoError(t, h.apply(&journal.Record{Kind: rec.kind, Task: rec.task, Attempt: rec.attempt, Data: data, At: time.Unix(int64(i), 0)}))
+	}
+	h.died(0)
+	k := h.tasks["a"]
+	assert.Equal(t, []Attempt{
+		{Number: 1, Status: Interrupted, Error: hostEnded, Mode: ModeFresh, Session: "s", Started: time.Unix(2, 0), Ended: time.Unix(3, 0), Usage: Usage{Turns: 3}},
+		{Number: 2, Status: Interrupted, Error: hostEnded, Mode: ModeResume, Session: "s2", Started: time.Unix(6, 0), Ended: time.Unix(7, 0), Usage: Usage{Turns: 4}},
+	}, k.attempts)
+	assert.Equal(t, 7, k.usage.Turns)
+}

@@ -81,9 +81,13 @@ type history struct {
 	order   []string // of the tasks
 	tasks   map[string]*known
 	parked  parkedRecord
-	fence   uint64 // the highest one
-	ran     int    // attempts that ran when the last host died
+	fence   uint64    // the highest one
+	ran     int       // attempts that ran when the last host died
+	at      time.Time // of the last record
 }
+
+// hostEnded is why an attempt ended that its host did not outlive.
+const hostEnded = "the program that ran it was ended"
 
 // known is what a journal knows of a task.
 type known struct {
@@ -93,9 +97,10 @@ type known struct {
 	result   *TaskResult
 	space    space
 	partial  partial
-	open     bool // an attempt was under way when a host died
-	runs     bool // an attempt is under way in the host that is read
-	seen     Usage
+	open     bool        // an attempt was under way when a host died
+	runs     bool        // an attempt is under way in the host that is read
+	seen     Usage       // of the attempt under way, until its last turn
+	cut      Attempt     // the attempt under way, if its host dies
 	former   *TaskResult // that is void
 	requeued int         // results that are void
 	asks     []*asked
@@ -213,9 +218,8 @@ func (r *run) replay(records []journal.Record) (history, error) {
 				return h, fmt.Errorf("journal: earlier result of task %s: %w", id, err)
 			}
 		}
-		if k.open { // the host died: what the attempt had used until its last turn
-			k.usage.add(k.seen)
-			k.next.why = "the program that ran it was ended"
+		if k.open {
+			k.next.why = hostEnded
 		}
 	}
 	return h, nil
@@ -227,9 +231,11 @@ func (h *history) apply(rec *journal.Record) error {
 		var host hostRecord
 		err := decode(&host)
 		h.died(host.Ran)
+		h.at = rec.At
 		h.markers, h.last = append(h.markers, host.Marker), host
 		return err
 	}
+	h.at = rec.At
 	if rec.Kind == kindParked {
 		return decode(&h.parked)
 	}
@@ -252,6 +258,7 @@ func (h *history) apply(rec *journal.Record) error {
 		}
 		h.fence = max(h.fence, s.Fence)
 		k.starts, k.open, k.runs, k.seen = max(rec.Attempt, k.starts+1), true, true, Usage{}
+		k.cut = Attempt{Number: rec.Attempt, Status: Interrupted, Error: hostEnded, Mode: s.Mode, Session: s.Session, Started: rec.At}
 		if s.Mode != ModeResume {
 			k.next.turns, k.partial = 0, partial{}
 		}
@@ -274,6 +281,9 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		k.next.turns, k.seen = t.Turns, t.Usage
+		if t.Session != "" {
+			k.cut.Session = t.Session
+		}
 		if t.Session != "" && k.next.mode == ModeResume {
 			k.next.session = t.Session
 		}
@@ -370,6 +380,10 @@ func (h *history) died(known int) {
 		if !k.runs {
 			continue
 		}
+		k.cut.Ended, k.cut.Usage = h.at, k.seen
+		k.attempts = append(k.attempts, k.cut)
+		k.usage.add(k.seen)
+		k.seen = Usage{}
 		k.runs, k.alone = false, h.ran == 1
 		k.deaths++
 		k.free++ // the host's end is not the task's
