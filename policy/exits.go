@@ -115,6 +115,7 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 			free = true
 		}
 	}
+	free = free || class == '%' && !strings.Contains(value, "%output") && !strings.HasPrefix(value, "@")
 	odd := isOption(value) && !number(value) || r.usage.is("local") && strings.Contains(value, ":")
 	switch {
 	case class == 0 && i < r.said:

@@ -14,6 +14,7 @@ package policy
 //	-word             short options have a word each: -ls is not -l -s
 //	!-x               runs something, or makes the rest mean something else
 //	>-x               writes a file; to - and /dev/null it may
+//	%-x               its value is what curl prints: it names no file
 //	~-x               its value is the script, in place of the first word
 //	--                from here on, no options
 //	*                 a word
@@ -129,6 +130,8 @@ git submodule: -q --quiet
 git submodule status|summary: --recursive --cached --files -- plain
 git bisect start|good|bad|old|new|skip|reset|log|next|terms: --first-parent --no-checkout --term-good --term-bad -- plain
 git worktree list|prune|lock|unlock: -v -z -n --porcelain --verbose --dry-run --reason= plain
+git worktree add|remove|move|repair: named -f -b= -B= --force --detach --checkout --no-checkout --track --guess-remote *
+git submodule update|init|sync|add|deinit: named -f -b= --init --recursive --remote --depth= --jobs= --force --quiet *
 git notes list|show|get-ref: plain
 git archive: -v -l -# --list --verbose --format= --prefix= >-o= >--output= !--remote= !--exec= plain
 git format-patch: --stdout -# -n -N -s -k -M? --signoff --numbered --no-numbered --start-number= --subject-prefix= --base= --thread? --no-stat
@@ -144,7 +147,7 @@ hg status|st|log|diff|id|identify|branch|branches|tags|summary|annotate|files|ma
 	--limit= --stat --git
 svn: here --version
 svn status|st|log|info|diff|list|ls|cat|blame: -r= -l= -v -q -u --revision= --limit= --verbose --quiet --stop-on-copy --summarize --xml below
-gh: --version --help
+gh: loose --version --help
 gh pr|issue|run|repo|release|workflow|label|cache list|ls|view|status|diff|checks: -R= -L= -s= -l= -q= -t= -c --repo= --limit= --state= --label=
 	--author= --assignee= --search= --json= --jq= --template= --comments --log --log-failed --name-only --patch --required --job= --branch=
 	--workflow= --user= --exit-status *
@@ -190,7 +193,7 @@ bat|batcat: -n -p -A -s -P --plain --number --show-all --style= --color= --decor
 delta:
 wget: -q -S -v -nv -t= -T= -U= --quiet --server-response --spider --verbose --no-verbose --show-progress --tries= --timeout= --user-agent=
 	--header= --max-redirect= >-O= >-P= >--output-document= >--directory-prefix= fetched
-curl: -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -r= -F= --silent --show-error --fail --fail-with-body --location
+curl: %-w= %--write-out= -s -S -f -L -i -I -v -k -g -G -N -0 -4 -6 -# -X= -H= -d= -A= -e= -m= -u= -r= -F= --silent --show-error --fail --fail-with-body --location
 	--include --head --verbose --insecure --get --compressed --http1.1 --http2 --request= --header= --data= --data-raw= --data-urlencode=
 	--data-binary= --json= --form= --user-agent= --referer= --user= --max-time= --connect-timeout= --retry= --retry-delay= --retry-all-errors
 	--max-redirs= --range= --url= --oauth2-bearer= --no-progress-meter --progress-bar >-o= >-O >-D= >-c= >--output= >--remote-name >--dump-header=
@@ -207,14 +210,17 @@ go doc|fmt|help|clean: -word -n -x -u -all -c -cmd -short -src -cache -testcache
 go mod tidy|download|verify|graph|why|vendor: -word -v -x -m -e -json -go= -compat= -vendor *
 go env: -word -json -changed plain
 go version: -word -m -v *
-make|gmake: here -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
+make|gmake: here loose -k -s -n -i -q -r -R -w -d -t -S -B -p -j? -l? -O? --jobs? --silent --quiet --dry-run --just-print --keep-going --ignore-errors
 	--question --always-make --no-print-directory --print-directory --trace --debug? --touch --version >-C= >-f= >--directory= >--file= plain
 gcc|g++|cc|c++|clang|clang++: -c -g -g0 -g1 -g2 -g3 -w -v -O? >-o= -I= -L= -l= -D= -U= -x= -std= -Wall -Wextra -Werror -Wpedantic -Wshadow
 	-Wconversion -Wno-unused -pedantic -pthread -pipe -shared -static -fPIC -fpic -fPIE -fno-exceptions -fno-rtti -fsanitize=address
 	-fsanitize=undefined -fsyntax-only -march= -mtune= -m32 -m64 --version source
-npm|pnpm|yarn: here nested -v -s -r -w= -F= --version --silent --recursive --filter= --workspace= --workspaces
+npm|pnpm|yarn: here nested loose -v -s -r -w= -F= --version --silent --recursive --filter= --workspace= --workspaces
 npm|pnpm|yarn pkg|config get|list|ls: -g -l --json --long --global *
-npm|pnpm|yarn run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace=
+pnpm|yarn run: -s -r -w= --silent --if-present --workspace= --workspaces --recursive --filter= rest
+pnpm|yarn test|t|start|build|lint|format|check|typecheck|dev: any
+yarn workspace: * rest
+npm run|run-script|test|t|start|stop|restart|build|lint|format|check|typecheck|dev: -s -w= -r --silent --if-present --workspace=
 	--workspaces --recursive --filter= -- *
 npm|pnpm|yarn install|i|add|update|up|upgrade: -D -E -g -S -P -O -L --save --save-dev --save-prod --save-optional --save-peer --save-exact
 	--no-save --global --production --dev --omit= --include= --frozen-lockfile --no-frozen-lockfile --ignore-scripts --no-audit --no-fund
@@ -226,7 +232,7 @@ npm|pnpm|yarn ci|remove|rm|uninstall|un|outdated|ls|list|audit|view|info|show|wh
 npm|pnpm|yarn pack|publish: --json --tag= --access= --dry-run --silent --workspaces --ignore-scripts
 gofmt|goimports: files
 npx|bunx: here nested -y -q --yes --no --no-install --quiet tool
-cargo: here nested -V --version -v -q
+cargo: here nested loose -V --version -v -q
 cargo run|test|bench: -q -v -r -p= -F= -j= --quiet --verbose --release --package= --all-features --features= --no-default-features --lib --bin=
 	--bins --test= --tests --example= --examples --bench= --benches --all --workspace --exclude= --all-targets --doc --locked --offline --frozen
 	--jobs= --no-run --no-fail-fast --message-format= --color= -- *
@@ -238,19 +244,19 @@ cargo build|b|check|c|doc|fmt|tree|metadata|clean|fetch|remove|search|pkgid: -q 
 	--package= --all-features --features= --no-default-features --no-deps --lib --bin= --bins --test= --tests --example= --examples --all --workspace
 	--exclude= --all-targets --locked --offline --frozen --jobs= --message-format= --format-version= --dev --build --check --dry-run --depth=
 	--invert= -i= -e= -d --edges= --prefix= --duplicates --color= *
-pytest|py.test: here nested -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
+pytest|py.test: here nested loose -v -q -x -s -l -k= -m= -n= -r= --verbose --quiet --exitfirst --tb= --lf --ff --last-failed --failed-first --sw --stepwise
 	--maxfail= --durations= --collect-only --co --no-header --no-summary --cache-clear --showlocals --color= --capture= --markers --fixtures
 	--setup-show --timeout= below
 apt|apt-get: -y -q -s -d --yes --quiet --simulate --dry-run --download-only
 apt|apt-get update|upgrade|remove|purge|autoremove|clean|list|show|search|policy: -y -q -s -d -a --yes --quiet --simulate --dry-run
 	--download-only --installed --upgradable --all-versions plain
 apt|apt-get install: -y -q -s -d --yes --quiet --simulate --dry-run --download-only --no-install-recommends --reinstall named plain
-docker|podman: here --version
-docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t --all --quiet --no-trunc --no-stream --format=
+docker|podman: here loose --version
+docker|podman ps|images|logs|inspect|version|info|stats|top|port|history|search|diff: -a -q -t -f -n= -l -s --all --quiet --no-trunc --no-stream --format=
 	--filter= --tail= --since= --until= --timestamps --follow *
 docker|podman build|pull|start|stop|restart|rm|rmi: -t= -q -f --tag= --quiet --force --no-cache --pull --platform= named *
 docker|podman push|tag|kill|system|volume|network|image|container|builder|login|logout: named -a -f -q -s= --all --force --quiet --all-tags --volumes --filter= --format= --signal= *
-docker|podman compose: named
+docker|podman compose: named -f= -p= --file= --project-name= --profile= --env-file= --ansi= --progress=
 docker|podman compose up|down|ps|logs|build|pull|start|stop|restart|top|images|ls|config|port|version|kill|rm|create|pause|unpause|events: -a -d -f -q -t -v -n= --detach --build --no-build --force-recreate
 	--no-recreate --remove-orphans --volumes --no-deps --wait --quiet-pull --all --quiet --services --status= --format= --follow --tail= --since= --until= --timestamps --no-color
 	--no-log-prefix --no-cache --pull? --parallel --timeout= --rmi= --force --stop *
@@ -318,8 +324,9 @@ tac|ls|xxd|hexdump|stat|file|du|df|tree|fmt|expand|md5sum|sha1sum|sha256sum|sha5
 cp|mv: files writes moves
 rm|rmdir|mkdir|touch|ln|tee|chmod|chown|install|truncate|dd|gzip|gunzip|bzip2|xz|unzip|zstd|patch|mktemp: files writes
 kill|pkill|cd|pushd|popd|dirs|ping|dig|host|nslookup|ss|netstat|ip: files
+read: >-r >-s >-p= >-t= >-n= >-d= >-a= said
 set: >-e >-u >-x >-v >-E >-o= said
-read|mapfile|readarray|history|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
+mapfile|readarray|history|shopt|getopts|unset|let|export|declare|typeset|local|readonly|compgen|complete|bind|zmodload|autoload|functions:
 printf: prints noop -- value
 test|[: reads noop -a -b -c -d -e -f -g -h -k -n -o -p -r -s -u -w -x -z -G -L -N -O -S -ef -nt -ot value
 wait|jobs|exit|return|shift: -n -f -l -r -s value

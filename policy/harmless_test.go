@@ -12,7 +12,7 @@ import (
 // Every line of the table can be read, and says each thing once.
 func TestHarmlessIsATable(t *testing.T) {
 	t.Parallel()
-	option := regexp.MustCompile(`^[!>~]?(-#|-[A-Za-z0-9#]|--?[A-Za-z0-9][A-Za-z0-9.=-]*|--)[=?]?$`)
+	option := regexp.MustCompile(`^[!>~%]?(-#|-[A-Za-z0-9#]|--?[A-Za-z0-9][A-Za-z0-9.=-]*|--)[=?]?$`)
 	kinds := []string{"*", "plain", "value", "arg", "below", "package", "source", "fetched", "peer", "repo", "said", "script", "run", "shell", "bundle", "rest", "tool", "module", "sedscript", "awkscript"}
 	lines := map[string]bool{}
 	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {

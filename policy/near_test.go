@@ -20,7 +20,7 @@ var near = map[string][]string{
 	"filters": {
 		"go test | sort -o f", "go test | sort --output=f", "go test | sort --compress-program=sh", "go test | uniq - f", "go test | tee f", "go test | tee", "go test | less", "go test | xxd -r - f", "go test | split", "go test | sh", "go test | env", "go test | rg --pre sh x",
 		"go test | head /etc/passwd", "go test | grep -f /etc/passwd x", "go test | cat ../f", "go test | tail -f ~/.bashrc", "go test | wc --files0-from=/etc/passwd", "go test | sed 1e", "go test | sed 's/a/b/e'", "go test | sed -n '1w f'", "go test | sed 's/a/b/w f'", "go test | sed -f f", "go test | sed --file=f",
-		"go test | sed 'r /etc/passwd'", "go test | sed '1{e\n}'", "go test | sed -e p -e 1e", "go test | sed 's/[/]/e;s/x/e'", "go test | sed '$!{$!N;e x\n}'", "go test | sed 'y/a/b/e'", "go test | sed \"$X\"", "go test | xargs", "go test | xargs rm", "go test | xargs ls", "go test | xargs -I{} sh -c {}", "go test | xargs -I{} grep {} x", "go test | xargs -a f grep", "go test | xargs sed -i s/a/b/",
+		"go test | sed 'r /etc/passwd'", "go test | sed '1{e\n}'", "go test | sed -e p -e 1e", "go test | sed 's/[/]/e;s/x/e'", "go test | sed 's/a/[/;e id;]/'", "go test | sed 'y/[/x/;e id;]/a/'", "go test | sed 's/[]/]x/e;p/;e id'", "go test | sed 's/[[:alpha:]/]/e/;e'", "go test | sed 's/[\\/]/x/'", "go test | sed 's/[a/b/e'", "go test | sed '$!{$!N;e x\n}'", "go test | sed 'y/a/b/e'", "go test | sed \"$X\"", "go test | xargs", "go test | xargs rm", "go test | xargs ls", "go test | xargs -I{} sh -c {}", "go test | xargs -I{} grep {} x", "go test | xargs -a f grep", "go test | xargs sed -i s/a/b/",
 		"head a", "grep x a", "cat a | head", "head a; tail b", "md5sum a | sort", "go test; id",
 	},
 	"what needs no rule": {"cd src", "true", "echo x; sleep 1", "go test; cd ..; echo x", "go test; cd /tmp", "cd / && go test", "cd .. && go test", "cd - && go test", "cd $X && go test", "cd src && git status", "cd src && make", "cd src && touch x", "go test; printf -v PATH x", "go test; test -v 'a[$(id)]'", "go test; echo $X", "go test; echo $?", "go test; pwd > f", "popd; go test", "pushd src; go test"},
@@ -94,5 +94,15 @@ func TestRulesAboutRedirections(t *testing.T) {
 		in.Cwd = dir
 		e := p.Explain(in)
 		assert.Equal(t, want, string(e.Behavior), "%s: %s", command, e)
+	}
+}
+
+// Scripts of sed that only edit what goes through them are filters.
+func TestFiltersBySed(t *testing.T) {
+	t.Parallel()
+	p := compile(t, policy.Rules{Allow: []string{"Bash(go test *)"}})
+	for _, script := range []string{"-n 5p", "-n '1,20p'", "'s/a/b/g'", "'s/[^/]*$//'", "'s|http://|x|'", "-E 's/([a-z]+)/<\\1>/'", "'/x/d'", "-n '/a/,/b/p'", "'s/[[:space:]]*$//'", "'$d'", "'1!G;h;$!d'", "'/a/{s/x/y/;p}'", "'y/abc/xyz/'", "'2q'", "'/^$/d;s/ *$//'", "'s/\\x1b\\[[0-9;]*m//g'"} {
+		e := p.Explain(bash("go test | sed " + script))
+		assert.Equal(t, allow, e.Behavior, "%s: %s", script, e)
 	}
 }

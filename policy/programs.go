@@ -55,7 +55,7 @@ func opaque(words []string) bool {
 		return false
 	case programName(words[0]) == "xargs":
 		at := r.inner()
-		return at == 0 || !program(words[at]).free() || !program(words[at]).is("reads", "prints")
+		return at == 0 || !program(words[at]).free() || !program(words[at]).is("reads", "prints", "files")
 	case u.is("code", "sh"):
 		return true
 	case u.is("lang") && len(args) > 1 && args[0] == "-m" && u.module(args[1]):
@@ -64,7 +64,8 @@ func opaque(words []string) bool {
 		return true // with the name of a script first, what it runs is not in the command
 	}
 	if r.wayOut() != "" {
-		return true
+		// What its options run, if anything, is then a word of the command.
+		return !u.is("loose") || hidden(args) || slices.ContainsFunc(args, func(w string) bool { return strings.Contains(w, unknownPart) || opaqueName(w) })
 	}
 	if u != nil && !u.is("any", "runs") && !r.usage.is("any", "runs") && (u.is("prints", "reads") || !u.free()) {
 		return false // none of its words is a program

@@ -35,7 +35,7 @@ func safeSed(script string) bool {
 			return depth == 0 && !strings.Contains(s.rest, "\n")
 		case 's', 'y':
 			mark := s.next()
-			if mark == 0 || mark == '\\' || mark == '\n' || !s.until(mark) || !s.until(mark) {
+			if mark == 0 || mark == '\\' || mark == '\n' || !s.until(mark, c == 's') || !s.until(mark, false) {
 				return false
 			}
 			if c == 's' {
@@ -65,24 +65,55 @@ func (s *sedScript) next() byte {
 	return c
 }
 
-// until goes past the next mark that is not escaped. A bracket expression may hold the
-// mark for some and not for others, so that a script with one is read by the end of
-// it that comes first, and has to be safe as it then is.
-func (s *sedScript) until(mark byte) bool {
+// until goes past the next mark that is not escaped. In the brackets of a regular
+// expression, which a replacement has not, a mark is a letter like others.
+func (s *sedScript) until(mark byte, regex bool) bool {
 	for i := 0; i < len(s.rest); i++ {
-		switch s.rest[i] {
-		case '\\':
+		switch c := s.rest[i]; {
+		case c == '\\':
 			i++
-		case '[':
-			if end := strings.IndexByte(s.rest[i:], ']'); end > 0 && strings.IndexByte(s.rest[i:i+end], mark) >= 0 {
+		case c == '[' && regex:
+			n := brackets(s.rest[i:])
+			if n == 0 {
 				return false
 			}
-		case mark:
+			i += n - 1
+		case c == mark:
 			s.rest = s.rest[i+1:]
 			return true
 		}
 	}
 	return false
+}
+
+// brackets is the length of the bracket expression that a text begins with; 0 when that
+// is not certain.
+func brackets(text string) int {
+	at := 1
+	if strings.HasPrefix(text[at:], "^") {
+		at++
+	}
+	if strings.HasPrefix(text[at:], "]") {
+		at++
+	}
+	for at < len(text) {
+		switch text[at] {
+		case ']':
+			return at + 1
+		case '\\', '\n':
+			return 0
+		case '[':
+			if at+1 < len(text) && strings.IndexByte(":.=", text[at+1]) >= 0 {
+				end := strings.Index(text[at+2:], text[at+1:at+2]+"]")
+				if end < 0 {
+					return 0
+				}
+				at += end + 3
+			}
+		}
+		at++
+	}
+	return 0
 }
 
 // addresses goes past the lines that a command is for.
@@ -91,7 +122,7 @@ func (s *sedScript) addresses() bool {
 		switch {
 		case strings.HasPrefix(s.rest, "/"):
 			s.next()
-			if !s.until('/') {
+			if !s.until('/', true) {
 				return false
 			}
 			s.skip("IM")

@@ -59,7 +59,7 @@ func (u *usage) add(tokens []string) {
 	for _, token := range tokens {
 		switch token {
 		case "named", "local", "here", "any", "files", "reads", "paths", "writes", "moves", "pattern", "prints", "runs", "code", "sh", "lang", "word",
-			"scripted", "edits", "filter", "noop", "globs", "nested", "more", "checks", "adds", "execs":
+			"scripted", "edits", "filter", "noop", "globs", "nested", "more", "checks", "adds", "execs", "loose":
 			u.traits[token] = true
 			continue
 		case "run", "tool", "module":
@@ -67,7 +67,7 @@ func (u *usage) add(tokens []string) {
 		case "script":
 			u.traits["script"] = true
 		}
-		if strings.ContainsAny(token[:1], "-!>~") {
+		if strings.ContainsAny(token[:1], "-!>~%") {
 			u.options = append(u.options, token)
 		} else {
 			u.operands = append(u.operands, token)

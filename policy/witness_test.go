@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -116,7 +115,7 @@ func TestRulesAboutWordsOfTheShell(t *testing.T) {
 	for rule, word := range map[string]string{"Bash(export:*)": "export", "Bash(export FOO=bar)": "export", "Bash(declare -x *)": "declare", "Bash(local:*)": "local", "Bash(readonly:*)": "readonly", "Bash(let:*)": "let", "Bash(time:*)": "time", "Bash(coproc x)": "coproc"} {
 		_, err := policy.Compile(policy.Rules{Allow: []string{rule}})
 		var wrong *policy.ParseError
-		if assert.True(t, errors.As(err, &wrong), rule) {
+		if assert.ErrorAs(t, err, &wrong, rule) {
 			assert.Contains(t, wrong.Problem, word, rule)
 		}
 	}
