@@ -3,6 +3,7 @@ package fleet
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
@@ -83,8 +84,8 @@ func (r *run) report(s Summary) error {
 	}
 	page := r.page(s, bounds{each: 256 << 10, all: 64 << 20})
 	return journal.WriteFile(r.fs, ReportFile, func(w io.Writer) error {
-		b := bufio.NewWriterSize(w, 64<<10) // a template writes piece by piece
-		return errors.Join(t.Execute(b, page), b.Flush())
+		b := bufio.NewWriterSize(w, 64<<10)          // a template writes piece by piece
+		return cmp.Or(t.Execute(b, page), b.Flush()) // the writer keeps its first error
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
@@ -168,6 +169,13 @@ func shorten(text string, most int) string {
 	return text
 }
 
+// writtenSince reports whether a file was written after a time. File systems have coarser
+// clocks, so a second before it is after it.
+func writtenSince(file string, t time.Time) bool {
+	st, err := os.Stat(file)
+	return err == nil && !st.ModTime().Before(t.Add(-time.Second))
+}
+
 // playBatch runs the job to its end.
 func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	job := s.batch.job
@@ -272,7 +280,10 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 	if p.Denied > 0 {
 		text += fmt.Sprintf("; %s %s denied", shown.Count(p.Denied, "call of tools"), shown.Verb(p.Denied, "was", "were"))
 	}
-	text += "\n" + filepath.Join(s.batch.job.Out, fleet.ReportFile) + "\n"
+	text += "\n"
+	if report := filepath.Join(s.batch.job.Out, fleet.ReportFile); writtenSince(report, p.Started) {
+		text += report + "\n"
+	}
 	if err := c.text(text); err != nil {
 		return c.outputLost(err)
 	}

@@ -81,6 +81,9 @@ func (s *settings) allow(c *console) {
 	switch {
 	case s.inCloud():
 	case s.yes:
+		if _, err := policy.Compile(policy.Rules{Allow: s.opts.AllowedTools}); err == nil {
+			s.opts.AllowedTools = nil // the callback allows them; rules that hide it would be a warning of each task
+		}
 		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.Allow(), nil
 		}

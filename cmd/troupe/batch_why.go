@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -61,11 +62,11 @@ func deniedCalls(r *fleet.TaskResult) []string {
 	}
 	for i, text := range all {
 		if n := times[text]; n > 1 {
-			all[i] = fmt.Sprintf("%s, %d times", text, n)
+			all[i] = fmt.Sprintf("%s, %s", text, shown.Count(n, "time"))
 		}
 	}
 	if more := r.Denied - len(r.Denials); more > 0 {
-		all = append(all, fmt.Sprintf("and %d more calls", more))
+		all = append(all, "and "+shown.Count(more, "more call"))
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -202,6 +203,18 @@ func (l *Log) rewrite(records []Record) error {
 	return nil
 }
 
+// named is an error of the open file with its present name: one that was written anew was
+// renamed since it was opened.
+func named(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && filepath.Base(at.Path) == NewName {
+		renamed := *at
+		renamed.Path = filepath.Join(filepath.Dir(at.Path), Name)
+		return &renamed
+	}
+	return err
+}
+
 func lineOf(r *Record, synced int64) *line {
 	return &line{Seq: r.Seq, Synced: synced, At: r.At, Kind: r.Kind, Task: r.Task, Attempt: r.Attempt, Data: r.Data}
 }
@@ -293,7 +306,7 @@ func (l *Log) write(batch []*call) error {
 		op, err = "sync", l.file.Sync()
 	}
 	if err != nil {
-		failed := &FailedError{Op: op, Err: err}
+		failed := &FailedError{Op: op, Err: named(err)}
 		l.mu.Lock()
 		l.failed = failed
 		l.mu.Unlock()
