@@ -166,3 +166,9 @@ func TestExploreOutages(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(60), Cost: 4, Twice: 1}, anOutage)
 }
+
+// The planted bugs of outages have to be found by this one.
+func TestPlantedBugsOfOutages(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(20), Twice: -1, Shrink: -1, DoNotKeep: true}, anOutage)
+}

@@ -51,8 +51,11 @@ func run(ctx context.Context) error {
 			continue
 		}
 		pattern := "^TestPlantedBugs$"
-		if strings.HasPrefix(m.ID, "job-") {
+		switch {
+		case strings.HasPrefix(m.ID, "job-"):
 			pattern = "^TestPlantedBugsOfJobs$"
+		case strings.HasPrefix(m.ID, "outage-"):
+			pattern = "^TestPlantedBugsOfOutages$"
 		}
 		out, passed, err := m.Run(ctx, mutation.Test{
 			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
@@ -77,9 +80,9 @@ func run(ctx context.Context) error {
 
 var (
 	afterHistories = regexp.MustCompile(`seed \d+, after (\d+) histor`)
-	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs(?:OfJobs)?, seed (\d+),`)
+	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs(?:Of(?:Jobs|Outages))?, seed (\d+),`)
 	crashedBubble  = regexp.MustCompile(`(?s)^panic: .*?synctest bubble (\d+)`) // one for each history
-	oracle         = regexp.MustCompile(`(?:reach|mirror|fleet)_test\.go:\d+: ([a-z-]+):`)
+	oracle         = regexp.MustCompile(`(?:reach|mirror|fleet|fleet_outage)_test\.go:\d+: ([a-z-]+):`)
 )
 
 // found is how many histories it took to find a bug, and the oracle that found it.
