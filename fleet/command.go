@@ -139,11 +139,3 @@ func guard(what string, f func() error) (err error) {
 	}()
 	return f()
 }
-
-// pause waits.
-func (r *run) pause(ctx context.Context, d time.Duration) error {
-	over := make(chan struct{})
-	timer := r.clock.AfterFunc(d, func() { close(over) })
-	defer timer.Stop()
-	return r.exec.Await(ctx, over)
-}

@@ -114,7 +114,7 @@ func (c *copier) entry(name string) error {
 			}
 			return nil
 		}
-		if err := c.to.Mkdir(name, 0o777); err != nil { //nolint:gosec // umask decides
+		if err := c.to.Mkdir(name, 0o777); err != nil {
 			return err
 		}
 		return c.dir(name)
@@ -146,7 +146,7 @@ func (c *copier) file(name string, st fs.FileInfo) error {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := c.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666|st.Mode().Perm()) //nolint:gosec // umask decides
+	out, err := c.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666|st.Mode().Perm())
 	if err != nil {
 		return err
 	}

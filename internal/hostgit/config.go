@@ -62,7 +62,7 @@ func (g *Git) settings(ctx context.Context, name string) ([]Setting, error) {
 	return all, nil
 }
 
-var quoteValue = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`)
+var quoteValue = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`) //nolint:gochecknoglobals // only read
 
 // write adds a setting to the text of a configuration.
 func (s Setting) write(b *strings.Builder) {

@@ -169,7 +169,7 @@ func TestADirectoryIsMadeAnew(t *testing.T) {
 	st, err := os.Lstat(own)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o700), st.Mode().Perm())
-	assert.Equal(t, uint32(os.Getuid()), st.Sys().(*syscall.Stat_t).Uid) //nolint:gosec // a user id
+	assert.Equal(t, uint32(os.Getuid()), st.Sys().(*syscall.Stat_t).Uid)
 }
 
 func TestClean(t *testing.T) {

@@ -26,7 +26,7 @@ func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	if err := root.Mkdir("worktrees", 0o777); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // as git makes it; umask decides
+	if err := root.Mkdir("worktrees", 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	id, err := d.register(root, name)
@@ -58,7 +58,7 @@ func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 		err = replaceFile(root, id+"/index", index)
 	}
 	if err == nil && d.repo.Sparse != "" {
-		err = errors.Join(root.MkdirAll(id+"/info", 0o777), replaceFile(root, id+"/info/sparse-checkout", d.repo.Sparse)) //nolint:gosec // as above
+		err = errors.Join(root.MkdirAll(id+"/info", 0o777), replaceFile(root, id+"/info/sparse-checkout", d.repo.Sparse))
 	}
 	if err == nil {
 		err = root.Remove(id + "/locked")
@@ -74,7 +74,7 @@ func (d *Dir) register(root *os.Root, name string) (string, error) {
 		if n > 0 {
 			id = fmt.Sprintf("%s-%d", id, n)
 		}
-		err := root.Mkdir(id, 0o777) //nolint:gosec // as git makes it; umask decides
+		err := root.Mkdir(id, 0o777)
 		if !errors.Is(err, fs.ErrExist) {
 			return id, err
 		}
