@@ -23,6 +23,11 @@ func (r *run) permit(a *attempt) error {
 		o.Policy = &policy.Rules{Allow: o.AllowedTools, Default: otherwise}
 		o.AllowedTools = nil
 	}
+	if p := o.Policy; p != nil && p.Default == policy.Ask && approvals == nil && !r.job.Attended && o.CanUseTool == nil && o.PermissionPromptToolName == "" {
+		denying := *p // nobody is there to ask: what no rule names is denied, as without a policy
+		denying.Default = policy.Deny
+		o.Policy = &denying
+	}
 	// Without a policy only calls that the agent itself asks about would reach a person.
 	switch {
 	case approvals != nil && o.Policy == nil && !overACP(o):

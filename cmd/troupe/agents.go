@@ -29,6 +29,11 @@ const (
 // chooseAgent sets the backend, and says which it is. stoodIn is true when the
 // scripted agent plays because nothing else is there.
 func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err error) {
+	if dir := s.opts.Cwd; dir != "" && s.opts.Spawner == nil {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return false, &usageError{fmt.Sprintf("--cwd: %q is not a directory", dir), "give one that exists"}
+		}
+	}
 	if s.path != "" {
 		s.opts.PathToExecutable = "" // the flag wins over the file
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
-	"github.com/agent-troupe/troupe/sdk"
 )
 
 // batchCommand is troupe batch.
@@ -129,14 +128,11 @@ func (s *settings) withJobs(tasks []fleet.Task) []fleet.Task {
 // checkBatch finds every mistake before anything starts, and says what would be done.
 func (s *settings) checkBatch() (string, error) {
 	job := &s.batch.job
-	if err := job.Validate(); err != nil {
+	plans, err := job.Preview()
+	if err != nil {
 		return "", err
 	}
-	o := s.opts
-	if _, err := sdk.PreviewLaunch(&o); err != nil {
-		return "", err
-	}
-	_, err := os.Stat(filepath.Join(job.Out, journal.Name))
+	_, err = os.Stat(filepath.Join(job.Out, journal.Name))
 	switch {
 	case err == nil && !job.Resume && (!s.batch.dryRun || job.Sample > 0):
 		return "", fmt.Errorf("%s has the journal of a job already; add --resume to go on with it, or give another --out", job.Out)
@@ -156,6 +152,9 @@ func (s *settings) checkBatch() (string, error) {
 			after = ", after " + strings.Join(t.After, ", ")
 		}
 		fmt.Fprintf(&b, "  %-20s %s%s\n", t.ID, shorten(t.Prompt, 60), after)
+		if how := planLine(&plans[i]); i == 0 || how != planLine(&plans[i-1]) {
+			fmt.Fprintf(&b, "  %-20s %s\n", "", how)
+		}
 	}
 	return b.String(), nil
 }

@@ -154,7 +154,9 @@ func TestBatchDryRun(t *testing.T) {
 	t.Parallel()
 	w, file := newWorld(), taskFile(t, "tasks.jsonl", "{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\\nlines\",\"after\":[\"a\"]}\n")
 	require.Equal(t, exitOK, w.run("batch", "-a", "scripted", "-n", "-q", file), w.err)
-	assert.Equal(t, "2 tasks for scripted, 4 at a time; results go to "+outOf(file)+"\n  a                    one\n  b                    two lines, after a\n", w.out.String())
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	assert.Equal(t, "2 tasks for scripted, 4 at a time; results go to "+outOf(file)+"\n  a                    one\n                       in "+here+"; other calls are denied\n  b                    two lines, after a\n", w.out.String())
 	assert.NoDirExists(t, outOf(file))
 }
 

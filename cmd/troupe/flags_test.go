@@ -36,7 +36,7 @@ func TestUsageErrors(t *testing.T) {
 		"run hi --max-turns many":            `--max-turns: "many" is not a number`,
 		"run hi --timeout 90":                `--timeout: "90" is not a time; write 90s or 10m`,
 		"run hi --timeout -1s":               `--timeout: "-1s" is not a time; write 90s or 10m`,
-		"run hi --env PATH":                  `--env: it is not NAME=VALUE`,
+		"run hi --env PATH":                  `--env: "PATH" is not NAME=VALUE`,
 		"run hi --log-level loud":            `--log-level: "loud" is not debug, info, warn or error`,
 		"run hi --mcp-config {}":             `--mcp-config: not an MCP configuration: the key "mcpServers" is missing`,
 		"run hi --mcp-config /none.json":     `--mcp-config: open /none.json: no such file or directory`,

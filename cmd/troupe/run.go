@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-troupe/troupe/internal/textfile"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -213,7 +214,11 @@ func (r *runner) last() *sdk.ResultMessage {
 // prompt is the words of the command, or stdin.
 func (r *runner) prompt(ctx context.Context) (string, error) {
 	if words := r.settings.words; len(words) > 0 && !(len(words) == 1 && words[0] == "-") {
-		return given(strings.Join(words, " "))
+		piped, err := r.piped(ctx)
+		if err != nil {
+			return "", err
+		}
+		return given(strings.Join(words, " ") + piped)
 	}
 	type read struct {
 		text string
@@ -229,7 +234,11 @@ func (r *runner) prompt(ctx context.Context) (string, error) {
 		if in.err != nil {
 			return "", &usageError{problem: fmt.Sprintf("the prompt cannot be read from stdin: %v", in.err)}
 		}
-		return given(strings.TrimSpace(in.text))
+		text, err := textfile.Decode([]byte(in.text))
+		if err != nil {
+			return "", &usageError{problem: fmt.Sprintf("the prompt on stdin: %v", err)}
+		}
+		return given(strings.TrimSpace(string(text)))
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}

@@ -197,7 +197,7 @@ func rules(field func(*settings) *[]string) setting {
 func setEnv(s *settings, v string) error {
 	name, value, ok := strings.Cut(v, "=")
 	if !ok || name == "" {
-		return errors.New("it is not NAME=VALUE") // and may be a secret without its name
+		return fmt.Errorf("%q is not NAME=VALUE", name+strings.Repeat("=…", strings.Count(v[len(name):min(len(name)+1, len(v))], "="))) // the value may be a secret
 	}
 	if s.opts.Env == nil {
 		s.opts.Env = map[string]string{}
@@ -215,16 +215,11 @@ func setMCP(s *settings, v string) error {
 			return err
 		}
 	}
-	var config struct {
-		Servers map[string]sdk.MCPServerConfig `json:"mcpServers"`
-	}
-	if err := json.Unmarshal(raw, &config); err != nil {
+	servers, err := readServers(raw)
+	if err != nil {
 		return fmt.Errorf("not an MCP configuration: %w", err)
 	}
-	if config.Servers == nil {
-		return errors.New(`not an MCP configuration: the key "mcpServers" is missing`)
-	}
-	s.opts.MCPServers, s.opts.MCPConfigPath = config.Servers, ""
+	s.opts.MCPServers, s.opts.MCPConfigPath = servers, ""
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
@@ -63,8 +64,15 @@ func checkServer(p *Problems, at string, s session.MCPServerConfig) {
 	case "", "stdio":
 		p.AddIf(s.Command == "", at+".Command", "is empty", "give the server's program, or set Type and URL")
 		p.AddIf(s.URL != "", at+".URL", "is not for a stdio server", "set Type to http or sse")
+	case "streamable-http", "streamableHttp":
+		if s.Type != "streamable-http" || p.Backend != "claude" { // Claude Code takes the one, and no other (observed on 2.1.329)
+			p.Add(at+".Type", fmt.Sprintf("%q is not known", s.Type), "write http, which means the same")
+			return
+		}
+		fallthrough
 	case "http", "sse":
-		p.AddIf(!isHTTP(s.URL), at+".URL", "is not an http or https URL", "give the server's URL")
+		// The agent expands ${NAME} and ${NAME:-default}; only then it is a URL.
+		p.AddIf(!isHTTP(s.URL) && !strings.Contains(s.URL, "${"), at+".URL", "is not an http or https URL", "give the server's URL")
 		p.AddIf(s.Command != "", at+".Command", "is not for a server with a URL", "set Type to stdio")
 	case "sdk":
 		p.Add(at+".Type", "sdk is for servers that run in the host", "pass the server itself")
