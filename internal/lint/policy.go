@@ -105,7 +105,7 @@ var layers = [...][]string{
 	{"fleet"},
 	{"simtests"},
 	{"conformance/modelapi"},
-	{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity"},
+	{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity", "internal/redteam"},
 }
 
 // alone narrows some entries to fewer packages than their place would allow.

@@ -1,0 +1,5 @@
+package sessions_test
+
+import "os/exec"
+
+var osexec = exec.Command
