@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -21,7 +22,7 @@ DIR is the directory of the job (--out), or its file of tasks.
 
 Commands:
   list                  the calls that wait, with their ids; the default
-  allow ID...           allow calls, each once
+  allow ID...           allow calls, each once; the beginning of an id will do
   deny ID [REASON]      deny a call; the model reads the reason
 
 If the process that ran the job is gone, list reads the journal, and allow and deny write into it:
@@ -53,13 +54,36 @@ func approvalsCommand(ctx context.Context, p process, c *console, args []string)
 	case name == "allow" && len(rest) > 0:
 		code := exitOK
 		for _, id := range rest {
-			code = max(code, ctlSend(ctx, c, dir, control.Command{Op: control.Allow, Approval: id}))
+			code = max(code, ctlSend(ctx, c, dir, control.Command{Op: control.Allow, Approval: wholeID(ctx, dir, id)}))
 		}
 		return code
 	case name == "deny" && len(rest) > 0:
-		return ctlSend(ctx, c, dir, control.Command{Op: control.Deny, Approval: rest[0], Reason: strings.Join(rest[1:], " ")})
+		return ctlSend(ctx, c, dir, control.Command{Op: control.Deny, Approval: wholeID(ctx, dir, rest[0]), Reason: strings.Join(rest[1:], " ")})
 	}
 	return c.usage(&usageError{"troupe approvals takes list, allow ID... or deny ID [REASON]", "troupe approvals DIR lists the ids"})
+}
+
+// wholeID is the id of the one call that waits and whose id begins so; else the id as it is,
+// which the job refuses.
+func wholeID(ctx context.Context, dir, id string) string {
+	j, err := control.Read(ctx, dir)
+	if err != nil || id == "" {
+		return id
+	}
+	found := ""
+	for i := range j.Approvals {
+		whole := j.Approvals[i].ID
+		switch {
+		case whole == id:
+			return id
+		case !strings.HasPrefix(whole, id):
+		case found != "":
+			return id
+		default:
+			found = whole
+		}
+	}
+	return cmp.Or(found, id)
 }
 
 func (s *settings) listApprovals(ctx context.Context, c *console, dir string) int {
@@ -78,7 +102,8 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 	var b strings.Builder
 	for i := range j.Approvals {
 		a := &j.Approvals[i]
-		fmt.Fprintf(&b, "%s  %s, %s ago\n  %s %s\n", printable(a.ID), shorten(a.Task, 40), rounded(time.Since(a.At)), shorten(a.Tool, 60), printable(string(a.Input)))
+		fmt.Fprintf(&b, "%s  %s, %s ago\n  %s\n", printable(a.ID), shorten(a.Task, 40), rounded(time.Since(a.At)), shorten(a.Tool, 60))
+		writeInput(&b, a.Input)
 	}
 	if b.Len() == 0 {
 		b.WriteString("no call waits for a person\n")
