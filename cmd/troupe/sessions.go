@@ -275,7 +275,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		c.note("the agent would resume an older branch; a newer one ends with message %s", r.NewerBranch)
 	}
 	for _, h := range r.Healed {
-		c.note("the parent of message %s is not in the file; the agent joins it to message %s", printable(h.UUID), printable(h.JoinedTo))
+		c.note("the parent of message %s is not in the file, or leads back to it in a circle; the agent joins it to message %s", printable(h.UUID), printable(h.JoinedTo))
 	}
 	return r.Messages(), f, nil
 }
