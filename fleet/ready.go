@@ -85,7 +85,10 @@ func writableDir(dir string) error {
 		if err != nil {
 			return err
 		}
-		f, err := os.CreateTemp(dir, ".troupe-*")
+		f, err := os.OpenFile(filepath.Join(dir, fmt.Sprintf(".troupe-%d", os.Getpid())), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) { // another job of this process looks, too
+			return nil
+		}
 		if err != nil {
 			return err
 		}
