@@ -166,7 +166,7 @@ func TestLoadForms(t *testing.T) {
 		`maxBudgetUsd: {$env: "${N}.5"}`:                                   {MaxBudgetUSD: sdk.Some(3.5)},
 		`debug: {$env: "${ON}"}`:                                           {Debug: true},
 		`model: {$env: "${GONE:-opus}-${N}"}`:                              {Model: "opus-3"},
-		`model: "${N}"`:                                                    {Model: "${N}"},
+		`title: "${N}"`:                                                    {Title: "${N}"},
 		`settings: {env: {A: {$env: "${N}"}, B: "${N}"}}`:                  {Settings: json.RawMessage(`{"env":{"A":"3","B":"${N}"}}`)},
 		"auth: {type: accessToken, accessToken: {}}":                       {Auth: sdk.AccessTokenFromEnv("")},
 		"auth: {type: serviceAccount, serviceAccountKey: {}}":              {Auth: &sdk.Auth{Type: "serviceAccount", EnvVar: "QODER_SERVICE_ACCOUNT_KEY"}},

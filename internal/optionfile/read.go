@@ -53,6 +53,7 @@ func (s *Schema) Read(raw []byte, lookup func(name string) (string, bool)) ([]by
 	if root := r.parse(raw); root != nil {
 		if root = r.check(r.schema, r.expand(root, ""), ""); root != nil {
 			r.rewrite(root)
+			r.literal(root)
 			doc = root.JSON()
 		}
 	}
