@@ -197,3 +197,28 @@ func TestGivingUpTheQueue(t *testing.T) {
 	_, err = New(Config{Admission: Admission{MaxSessions: -1}})
 	require.Len(t, session.ConfigErrors(err), 1)
 }
+
+// Of equal priorities the group with the fewest sessions comes first, and in a group the one
+// that came first.
+func TestTheGroupWithTheFewestComesFirst(t *testing.T) {
+	t.Parallel()
+	q := queue{limits: Admission{MaxSessions: 3}, byGroup: map[string]int{}, rand: kernel.NewRand(nil)}
+	var admitted []string
+	now := time.Unix(100, 0)
+	ask := func(name, group string, priority int) *ticket {
+		k := &ticket{AdmissionRequest: AdmissionRequest{Group: group, Priority: priority}}
+		k.admit = func() { admitted = append(admitted, name) }
+		q.ask(now, k)
+		return k
+	}
+	a1, a2 := ask("a1", "a", 0), ask("a2", "a", 0)
+	b1 := ask("b1", "b", 0)
+	require.Equal(t, []string{"a1", "a2", "b1"}, admitted)
+	for _, k := range []struct{ name, group string }{{"a3", "a"}, {"a4", "a"}, {"b2", "b"}, {"c1", "c"}} {
+		ask(k.name, k.group, 0)
+	}
+	q.leave(now, b1) // two of a are there
+	q.leave(now, a1)
+	q.leave(now, a2)
+	require.Equal(t, []string{"b2", "c1", "a3"}, admitted[3:])
+}

@@ -66,6 +66,8 @@ func TestCloseSaysThatTheAgentWasKilled(t *testing.T) {
 		c := w.connect(o)
 		require.ErrorAs(w, c.Close(w.Context()), &killed)
 		require.ErrorAs(w, c.Close(w.Context()), &killed, "and again")
+		c = w.connect(o)
+		require.ErrorAs(w, c.Drain(w.Context()), &killed, "a drain ends with a close")
 		result, err := sdk.Run(w.Context(), "hi", o)
 		require.NoError(w, err, "the run went well")
 		assert.Equal(w, "one", result.Result)

@@ -47,6 +47,7 @@ func TestStall(t *testing.T) {
 		"the agent only tries again":     {retries, nil, 0, true},
 		"words that come slowly":         {words, nil, 0, false},
 		"a tool that runs long":          {scripted.Steps{tool(2 * time.Hour)}, allowAll, 0, false},
+		"a tool that reports nothing":    {scripted.Steps{&scripted.ToolUse{Name: "WebFetch", Input: map[string]any{"url": "https://x.invalid"}, Gate: agent.GateAsk, Takes: 2 * time.Hour}}, allowAll, 0, false},
 		"nothing comes after a tool":     {scripted.Steps{tool(2 * time.Hour), scripted.Delay(time.Hour)}, allowAll, 0, true},
 		"a person who decides slowly":    {scripted.Steps{tool(0)}, slow, 0, false},
 		"a background task in the turn":  {scripted.Steps{&scripted.Shell{Command: "serve", Takes: 2 * time.Hour}, scripted.Delay(90 * time.Minute)}, allowAll, 0, false},
