@@ -29,9 +29,8 @@ func (r *runner) piped(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if f, ok := r.process.stdin.(*os.File); ok {
-		st, err := f.Stat()
-		if err != nil || st.Mode()&fs.ModeNamedPipe == 0 && !st.Mode().IsRegular() {
-			return "", nil // /dev/null, a socket, or closed
+		if st, err := f.Stat(); err != nil || st.Mode()&fs.ModeNamedPipe == 0 && !st.Mode().IsRegular() {
+			return "", nil //nolint:nilerr // /dev/null, a socket, or closed: nothing is piped in
 		}
 	}
 	first, all := make(chan struct{}, 1), make(chan []byte, 1)

@@ -90,7 +90,7 @@ func (r *reader) value(s *schema, n *Node, at string) *Node {
 
 // within reports whether a number is in the range of s, or reports the mistake.
 func (r *reader) within(s *schema, n *Node, f float64, at string) bool {
-	fix := ""
+	var fix string
 	switch {
 	case s.Minimum != nil && f < *s.Minimum:
 		fix = fmt.Sprintf("give %v or more", *s.Minimum)

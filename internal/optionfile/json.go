@@ -66,8 +66,8 @@ func (r *reader) strictJSON(raw []byte) *Node {
 
 // SyntaxOfJSON says where a document stops being JSON; nil: it is JSON.
 func SyntaxOfJSON(raw []byte) *Mistake {
-	var any json.RawMessage
-	err := json.Unmarshal(raw, &any)
+	var doc json.RawMessage
+	err := json.Unmarshal(raw, &doc)
 	if err == nil {
 		return nil
 	}
