@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Event is an observation or a decision of a supervisor. Events are in the order in which
@@ -161,7 +159,7 @@ func (e *IntensityExceeded) String() string {
 	if e.Limit.Max < 0 {
 		return e.text("%s failed and is never to be restarted", e.Child)
 	}
-	return e.text("%s within %v, %d allowed", shown.Count(e.Failures, "failure"), e.Limit.Window, e.Limit.Max)
+	return e.text("%s within %v, %d allowed", failures(e.Failures), e.Limit.Window, e.Limit.Max)
 }
 
 func (e *Escalated) String() string { return e.text("escalated%s", because(e.Failure)) }

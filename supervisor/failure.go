@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-
-	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Errors to be matched with [errors.Is].
@@ -55,7 +53,7 @@ func (f *Failure) Error() string {
 	case f.Limit.Max < 0:
 		why = ", being told never to restart"
 	case f.Limit.Max > 0:
-		why = fmt.Sprintf(" after %s within %v", shown.Count(len(f.Earlier)+1, "failure"), f.Limit.Window)
+		why = fmt.Sprintf(" after %s within %v", failures(len(f.Earlier)+1), f.Limit.Window)
 	}
 	if f.Why != "" {
 		why = " (" + f.Why + ")"
@@ -130,4 +128,12 @@ func reasonText(reason error) string {
 
 func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// failures is a number of them in words.
+func failures(n int) string {
+	if n == 1 {
+		return "1 failure"
+	}
+	return fmt.Sprintf("%d failures", n)
 }

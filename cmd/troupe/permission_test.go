@@ -90,17 +90,20 @@ func TestAlwaysIsTheSameCall(t *testing.T) {
 	t.Parallel()
 	w, keys := attended(t)
 	d := newDecider(&settings{}, w.process, newConsole(w.process))
+	over := make(chan struct{})
 	go func() {
-		w.err.await(t, "command: ls\n"+allowQuestion)
-		_, _ = io.WriteString(keys, "a\n")
-		w.err.await(t, "command: rm\n"+allowQuestion)
-		_, _ = io.WriteString(keys, "n\n")
+		defer close(over)
+		for i, command := range []string{"ls", "ls", "rm", "ls"} {
+			result, err := d.decide(t.Context(), &sdk.ToolPermissionRequest{ToolName: "Bash", Input: []byte(`{"command":"` + command + `"}`)})
+			assert.NoError(t, err)
+			assert.Equal(t, command == "ls", result.Allowed(), i)
+		}
 	}()
-	for i, command := range []string{"ls", "ls", "rm", "ls"} {
-		result, err := d.decide(t.Context(), &sdk.ToolPermissionRequest{ToolName: "Bash", Input: []byte(`{"command":"` + command + `"}`)})
-		require.NoError(t, err)
-		assert.Equal(t, command == "ls", result.Allowed(), i)
-	}
+	w.err.await(t, "command: ls\n"+allowQuestion)
+	_, _ = io.WriteString(keys, "a\n")
+	w.err.await(t, "command: rm\n"+allowQuestion)
+	_, _ = io.WriteString(keys, "n\n")
+	<-over
 	assert.Equal(t, 2, strings.Count(w.err.String(), allowQuestion), w.err)
 }
 
@@ -112,18 +115,19 @@ func TestAlwaysTakesTheRulesForTheSession(t *testing.T) {
 	ask := func(req *sdk.ToolPermissionRequest) (sdk.PermissionResult, *world) {
 		w, keys := attended(t)
 		d := newDecider(&settings{}, w.process, newConsole(w.process))
-		again := req.SuppressAlwaysAllowRule || req.RequiresUserInteraction
+		decided := make(chan sdk.PermissionResult, 1)
 		go func() {
-			w.err.await(t, allowQuestion)
-			_, _ = io.WriteString(keys, "a\n")
-			if again {
-				w.err.await(t, "each time.\n"+allowQuestion)
-				_, _ = io.WriteString(keys, "y\n")
-			}
+			result, err := d.decide(t.Context(), req)
+			assert.NoError(t, err)
+			decided <- result
 		}()
-		result, err := d.decide(t.Context(), req)
-		require.NoError(t, err)
-		return result, w
+		w.err.await(t, allowQuestion)
+		_, _ = io.WriteString(keys, "a\n")
+		if req.SuppressAlwaysAllowRule || req.RequiresUserInteraction {
+			w.err.await(t, "each time.\n"+allowQuestion)
+			_, _ = io.WriteString(keys, "y\n")
+		}
+		return <-decided, w
 	}
 	req := &sdk.ToolPermissionRequest{ToolName: "Bash", Input: []byte(`{"command":"ls x"}`), PermissionSuggestions: []protocol.PermissionUpdate{
 		{Type: protocol.AddRules, Behavior: protocol.BehaviorAllow, Rules: []protocol.PermissionRule{rule}, Destination: protocol.ToLocalSettings},

@@ -15,7 +15,7 @@ import (
 
 func TestSessionsByPrefix(t *testing.T) {
 	t.Parallel()
-	w, folder := newHome(t)
+	home, folder := newHome(t)
 	const other = "5e55aaaa-0000-4000-8000-000000000001"
 	raw, err := os.ReadFile(filepath.Join(folder, restSecond+".jsonl"))
 	require.NoError(t, err)
@@ -39,8 +39,9 @@ func TestSessionsByPrefix(t *testing.T) {
 		"the id of no session": {[]string{"show", "5e55aaaa-0000-4000-8000-000000000002"}, exitResult, "", []string{"not found"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.out, w.err = &screen{}, &screen{}
-			w.stdout, w.stderr = w.out, w.err
+			t.Parallel()
+			w := newWorld()
+			w.getenv = home.getenv
 			assert.Equal(t, c.code, w.run(append([]string{"sessions"}, c.args...)...), w.err)
 			assert.True(t, strings.HasPrefix(w.out.String(), c.out), w.out)
 			for _, text := range c.err {

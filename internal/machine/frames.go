@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -150,5 +149,5 @@ func (m *Routing) giveBack(n int) {
 }
 
 func lostInClose(n int) session.Event {
-	return &session.WarningIssued{Problem: fmt.Sprintf("%s that came during the close %s dropped: nobody read those before", shown.Count(n, "message"), shown.Verb(n, "was", "were"))}
+	return &session.WarningIssued{Problem: fmt.Sprintf("messages that came during the close were dropped, since nobody read those before them: %d", n)}
 }

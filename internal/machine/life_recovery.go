@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -108,9 +107,9 @@ func (l *Life) forbidden() string {
 	case l.unknown(): // it costs no restart to begin it
 		return ""
 	case len(l.recent()) >= c.Restarts && c.Window > 0:
-		return fmt.Sprintf("the agent died more than %s within %v (MaxRestarts, RestartWindow)", shown.Count(c.Restarts, "time"), c.Window)
+		return fmt.Sprintf("the agent died more than %s within %v (MaxRestarts, RestartWindow)", times(c.Restarts), c.Window)
 	case len(l.recent()) >= c.Restarts:
-		return fmt.Sprintf("the agent died more than %s (MaxRestarts)", shown.Count(c.Restarts, "time"))
+		return fmt.Sprintf("the agent died more than %s (MaxRestarts)", times(c.Restarts))
 	case c.Equal > 0 && l.equal() >= c.Equal:
 		return fmt.Sprintf("the agent died alike %d times in a row, with no result between (EqualDeaths)", c.Equal)
 	}
@@ -323,4 +322,12 @@ func (l *Life) exitReason() error {
 		return errors.Join(e, link.Err.Err)
 	}
 	return e
+}
+
+// times is a number of deaths in words.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
