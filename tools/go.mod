@@ -1,0 +1,3 @@
+module github.com/agent-troupe/troupe/tools
+
+go 1.26
