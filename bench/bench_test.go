@@ -9,14 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/actors/user"
+	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
-	"github.com/agent-troupe/troupe/internal/actors/ledger"
-	"github.com/agent-troupe/troupe/internal/actors/ledger/ledgertest"
-	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -109,7 +109,7 @@ func BenchmarkRouterHop(b *testing.B) {
 	var at kernel.Address[machine.Input]
 	var parent kernel.Address[machine.LifeInput]
 	var transport kernel.Address[machine.ToTransport]
-	var callbacks routing.Lazy
+	var callbacks router.Lazy
 	stub(b, sys, "session", &parent, func(machine.LifeInput) {})
 	stub(b, sys, "transport", &transport, func(machine.ToTransport) {})
 	stub(b, sys, "callback", &callbacks.Get().Kinds[session.KindHook], func(m machine.ToCallback) {
@@ -117,9 +117,9 @@ func BenchmarkRouterHop(b *testing.B) {
 			heard <- run
 		}
 	})
-	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, routing.New(routing.NewBox(routing.Config{
+	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.NewBox(router.Config{
 		Clock: sys.Clock(), Emit: func(session.Event) {},
-		Ledger: ledger.New(ledger.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
+		Ledger: user.New(user.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
 		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
 	}, machine.Config{Rules: ledgertest.Rules{}}))))
 	at.Tell(nil, machine.Connected{Gen: 1})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // What is launched holds secrets in almost every field that can hold a text.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"

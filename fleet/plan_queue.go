@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // readyQueue has the tasks that may start: by priority, then in order. Those that two hosts

@@ -3,7 +3,7 @@ package fleet
 import (
 	"fmt"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // sample returns the tasks that a job with Job.Sample admits: those that earlier processes

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // Access says who may use a [Handler]. The zero value allows requests that come by a Unix

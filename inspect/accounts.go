@@ -3,7 +3,7 @@ package inspect
 import (
 	"fmt"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/runtime"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // The types below hold secrets. Printing or logging them says that there is one,

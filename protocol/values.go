@@ -1,11 +1,12 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // Millis is a span of time in milliseconds, the unit of every "_ms" key. The
@@ -63,15 +64,7 @@ func (n *Nullable[T]) UnmarshalJSON(b []byte) error {
 }
 
 // Marshal encodes v as the vendors do: compact, and without escaping <, > and &.
-func Marshal(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'}), nil
-}
+func Marshal(v any) (json.RawMessage, error) { return wire.Marshal(v) }
 
 // prefixed returns the object obj with string members in front of its own.
 // A member with an empty value is left out.

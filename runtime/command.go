@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/hooks"
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors"
-	"github.com/agent-troupe/troupe/internal/actors/link"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -207,9 +206,9 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 
 // leases are those of the agent's sessions: on this machine, and of the store. nil: none are
 // needed.
-func (s *Session) leases(spec *Spec) link.Leases {
+func (s *Session) leases(spec *Spec) transport.Leases {
 	both := bothLeases{local: s.localLeases(spec), store: s.stored.leases}
-	var needed link.Leases
+	var needed transport.Leases
 	if both.local != nil || both.store != nil {
 		needed = both
 	}

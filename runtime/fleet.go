@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/actors"
+	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/transcript"
 )

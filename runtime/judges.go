@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"sync/atomic"
 
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/breaker"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 

@@ -3,7 +3,7 @@ package runtime
 import (
 	"context"
 
-	"github.com/agent-troupe/troupe/internal/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -11,7 +11,7 @@ import (
 // Reader reads the messages of a session one at a time. A session has at most one
 // Reader. It must be used by one goroutine only.
 type Reader struct {
-	c    *ledger.Consumer
+	c    *user.Consumer
 	read uint64
 }
 

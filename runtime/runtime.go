@@ -12,11 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/transport"
-	"github.com/agent-troupe/troupe/internal/actors"
-	"github.com/agent-troupe/troupe/internal/actors/ledger"
+	"github.com/agent-troupe/troupe/actors/user"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -72,7 +72,7 @@ func New(cfg Config) (*Runtime, error) {
 		rt.actorFailed(c)
 	}
 	rt.sys = kernel.NewSystem(seams)
-	rt.host.System, rt.host.Budget = rt.sys, ledger.NewBudget(cfg.LineBudget)
+	rt.host.System, rt.host.Budget = rt.sys, user.NewBudget(cfg.LineBudget)
 	rt.bus = &bus{exec: rt.sys.Executor()}
 	if logger := cfg.Logger; logger != nil {
 		rt.bus.logTo(func() *slog.Logger { return logger }, math.MinInt)

@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors"
-	"github.com/agent-troupe/troupe/internal/actors/ledger"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -261,7 +261,7 @@ func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 // Turn is a user message that was sent, and the agent's work on it.
 type Turn struct {
 	s *Session
-	t *ledger.Turn
+	t *user.Turn
 }
 
 // Send queues a user message for the agent. It returns when the message is queued. If
@@ -382,9 +382,9 @@ func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, 
 
 // CallRaw is [Session.Call] with the request as a JSON object.
 func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawMessage, resp any, limit time.Duration) error {
-	var opts []ledger.CallOption
+	var opts []user.CallOption
 	if limit != 0 {
-		opts = append(opts, ledger.Within(limit, "the caller"))
+		opts = append(opts, user.Within(limit, "the caller"))
 	}
 	call, err := s.core.Ledger.OpenCall(subtype, request, opts...)
 	if err != nil {
@@ -438,7 +438,7 @@ func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
 // *[session.GatesOffError].
 func (s *Session) Killed() bool { return s.core.Link().Status().Late }
 
-func decode(e *ledger.Entry) protocol.Message {
+func decode(e *user.Entry) protocol.Message {
 	m := protocol.DecodeMessage(e.Frame)
 	if r, ok := m.(*protocol.ResultMessage); ok {
 		r.BackgroundTasks, r.Recovered = e.Tasks, e.Recovered

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/breaker"
-	"github.com/agent-troupe/troupe/internal/machine"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 

@@ -14,8 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-troupe/troupe/actors/mirror"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/mirror"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/mirror"
+	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/dialect"
-	"github.com/agent-troupe/troupe/internal/actors/link"
-	"github.com/agent-troupe/troupe/internal/actors/mirror"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/machine"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
@@ -199,11 +199,11 @@ func (c *completion) attempt(ctx context.Context, id string) (done transcript.Im
 
 // completedLeases complete the store before a process of the session starts.
 type completedLeases struct {
-	link.Leases // nil: none are needed
-	s           *Session
+	transport.Leases // nil: none are needed
+	s                *Session
 }
 
-// Acquire implements [link.Leases].
+// Acquire implements [transport.Leases].
 func (l completedLeases) Acquire(ctx context.Context, id string, lost func(error)) (func(), error) {
 	release := func() {}
 	if l.Leases != nil {

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -64,7 +63,7 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	}
 	if spec.Options.ResolveModel != nil {
 		given := spec.Options.ResolveModelTimeout
-		add("a model", "ResolveModelTimeout", given, cmp.Or(given, modelpolicy.DefaultTimeout))
+		add("a model", "ResolveModelTimeout", given, cmp.Or(given, callback.ModelPolicyTimeout))
 	}
 	list = append(list, inquiryTimeouts(&spec.Options)...)
 	graces, interrupt := spec.graces()
@@ -88,11 +87,11 @@ func inquiryTimeouts(o *session.Options) []Timeout {
 	}
 	add(o.OnElicitation != nil, "an elicitation", "", 0, 0)
 	add(o.OnUserDialog != nil, "a dialog", "", 0, 0)
-	add(o.FetchJobToken != nil, "a job token", "", 0, inquiry.DefaultTimeout)
-	add(o.FetchServiceAccountToken != nil, "a service account's token", "", 0, inquiry.DefaultTimeout)
-	add(o.ShouldGenerateMemory != nil, "whether to generate a memory", "Memory", inquiry.MemoryLimit(o), inquiry.DefaultTimeout)
-	add(o.ShouldReviewSkills != nil, "whether to review the skills", "Evolution", inquiry.SkillsLimit(o), inquiry.DefaultTimeout)
-	add(o.ResolveSessionArtifacts != nil, "the artifacts of a session", "", 0, inquiry.DefaultTimeout)
+	add(o.FetchJobToken != nil, "a job token", "", 0, callback.InquiryTimeout)
+	add(o.FetchServiceAccountToken != nil, "a service account's token", "", 0, callback.InquiryTimeout)
+	add(o.ShouldGenerateMemory != nil, "whether to generate a memory", "Memory", callback.MemoryLimit(o), callback.InquiryTimeout)
+	add(o.ShouldReviewSkills != nil, "whether to review the skills", "Evolution", callback.SkillsLimit(o), callback.InquiryTimeout)
+	add(o.ResolveSessionArtifacts != nil, "the artifacts of a session", "", 0, callback.InquiryTimeout)
 	return list
 }
 

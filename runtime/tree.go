@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/actors"
+	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 

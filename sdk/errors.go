@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/machine"
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/session"
 )
 

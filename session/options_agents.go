@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/base/wire"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -77,7 +77,7 @@ func (a *AgentDefinition) UnmarshalJSON(b []byte) error {
 		plain
 		Servers agentServers `json:"mcpServers"`
 	}
-	if err := wire.UnmarshalWith(b, &w, &w.Extra); err != nil {
+	if err := wire.UnmarshalWith(protocol.Unmarshal, b, &w, &w.Extra); err != nil {
 		return err
 	}
 	*a = AgentDefinition(w.plain)

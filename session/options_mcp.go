@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/base/wire"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // MCPServerConfig is an external MCP server: a process on stdio, or a URL.
@@ -95,7 +96,7 @@ func (s MCPServerConfig) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes the vendors' form. Unknown keys go to Extra.
 func (s *MCPServerConfig) UnmarshalJSON(b []byte) error {
 	var w mcpServerJSON
-	if err := wire.UnmarshalWith(b, &w, &w.Extra); err != nil {
+	if err := wire.UnmarshalWith(protocol.Unmarshal, b, &w, &w.Extra); err != nil {
 		return err
 	}
 	timeout := w.TimeoutMS * float64(time.Millisecond)

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/base/wire"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Memory turns on Qoder's memory. An empty Memory sends nothing.
@@ -27,7 +28,7 @@ type Memory struct {
 // UnmarshalJSON decodes the options. Unknown keys go to Extra.
 func (m *Memory) UnmarshalJSON(b []byte) error {
 	type plain Memory
-	return wire.UnmarshalWith(b, (*plain)(m), &m.Extra)
+	return wire.UnmarshalWith(protocol.Unmarshal, b, (*plain)(m), &m.Extra)
 }
 
 // MemoryGeneration says when and how memories are made.
@@ -112,7 +113,7 @@ type SkillEvolution struct {
 // UnmarshalJSON decodes the options. Unknown keys go to Extra.
 func (s *SkillEvolution) UnmarshalJSON(b []byte) error {
 	type plain SkillEvolution
-	return wire.UnmarshalWith(b, (*plain)(s), &s.Extra)
+	return wire.UnmarshalWith(protocol.Unmarshal, b, (*plain)(s), &s.Extra)
 }
 
 // SkillGeneration says when and how skills are reviewed.

@@ -1,7 +1,8 @@
 package session
 
 import (
-	"github.com/agent-troupe/troupe/internal/wire"
+	"github.com/agent-troupe/troupe/base/wire"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 import "encoding/json"
@@ -57,7 +58,7 @@ func (s Sandbox) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON decodes the sandbox. Unknown keys go to Extra.
 func (s *Sandbox) UnmarshalJSON(b []byte) error {
 	type plain Sandbox
-	return wire.UnmarshalWith(b, (*plain)(s), &s.Extra)
+	return wire.UnmarshalWith(protocol.Unmarshal, b, (*plain)(s), &s.Extra)
 }
 
 // SandboxNetwork limits what sandboxed commands may reach. For an absent field the value of the settings applies.

@@ -3,7 +3,7 @@ package session
 import (
 	"strings"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 )
 
 // tails is the end of an error's text that says what an agent wrote last.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/actors/routing"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
@@ -105,7 +105,7 @@ func TestASessionActorThatDiesAsItFallsAsleep(t *testing.T) {
 			answers := 0
 			w := world.New(t, seed, func(c *kernel.Config) {
 				c.Chaos = func(_ string, m any, at kernel.Moment) bool {
-					if _, ok := m.(routing.Lulled); !ok || at != kernel.BeforeMessage {
+					if _, ok := m.(router.Lulled); !ok || at != kernel.BeforeMessage {
 						return false
 					}
 					answers++

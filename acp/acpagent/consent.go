@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/acp"
-	escape "github.com/agent-troupe/troupe/internal/shown"
+	escape "github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/sdk"

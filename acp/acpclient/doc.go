@@ -13,5 +13,5 @@
 // that does not arrive is never an allow.
 //
 // These must not live here: which options can be used (dialect/acp), when a session is started
-// again (internal/machine), and the types of the protocol (acp).
+// again (actors/machine), and the types of the protocol (acp).
 package acpclient

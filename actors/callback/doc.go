@@ -1,6 +1,12 @@
-// Package callback describes one call of a user's callback: the agent's request, the job
-// that answers it, and the errors that say who may read their text. The sibling packages
-// turn the requests of their kind into jobs.
+// Package callback runs the user's callbacks for the agent's requests. Its actor runs
+// each callback as a task, with a context that the agent can cancel, a deadline, and
+// exactly one answer, whatever the callback does. A [Request] is one request of the agent,
+// a [Job] the callback that answers it, and the errors say who may read their text.
 //
-// The meaning of a callback, and the code that runs a job, must not live here.
+// The kinds that need no package of their own are here too: permission, model policy, and
+// inquiry, which is everything else that a session asks its user (elicitations, dialogs,
+// login tokens, decisions about memories and reviews after a turn, places of files). Hooks
+// and MCP have sibling packages.
+//
+// The routing of requests must not live here.
 package callback

@@ -11,12 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/actors/callback/callbacktest"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch/dispatchtest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -25,11 +25,11 @@ func fire(callback, input string) string {
 	return fmt.Sprintf(`{"type":"control_request","request_id":"h","request":{"subtype":"hook_callback","callback_id":%q,"tool_use_id":"toolu_1","input":%s}}`, callback, input)
 }
 
-func actor(t *testing.T, all []session.Hook) *dispatchtest.Rig {
+func actor(t *testing.T, all []session.Hook) *callbacktest.Rig {
 	t.Helper()
-	return dispatchtest.New(t,
-		func(*dispatchtest.Rig) *dispatch.Actor {
-			return &dispatch.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(claude.New(), all)}
+	return callbacktest.New(t,
+		func(*callbacktest.Rig) *callback.Actor {
+			return &callback.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(claude.New(), all)}
 		},
 		func(f protocol.Frame, reason string) ([]byte, string) {
 			return hooks.Denial(claude.New(), all, f, reason)
@@ -115,7 +115,7 @@ func TestAHookThatIsTooSlow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.limit, hooks.HostLimit(c.timeout))
-			var r *dispatchtest.Rig
+			var r *callbacktest.Rig
 			r = actor(t, []session.Hook{{Event: protocol.HookPreToolUse, Timeout: c.timeout, Func: func(ctx context.Context, _ *session.HookCall) (json.RawMessage, error) {
 				return nil, r.Sched.Await(ctx, make(chan struct{}))
 			}}})
@@ -214,9 +214,9 @@ func TestAHookThatMayFail(t *testing.T) {
 
 func TestTheTextForAnUnknownHookIsTheDialects(t *testing.T) {
 	t.Parallel()
-	r := dispatchtest.New(t,
-		func(*dispatchtest.Rig) *dispatch.Actor {
-			return &dispatch.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(qoder.New(), nil)}
+	r := callbacktest.New(t,
+		func(*callbacktest.Rig) *callback.Actor {
+			return &callback.Actor{Kind: session.KindHook, Prepare: hooks.Prepare(qoder.New(), nil)}
 		},
 		func(f protocol.Frame, reason string) ([]byte, string) {
 			return hooks.Denial(qoder.New(), nil, f, reason)

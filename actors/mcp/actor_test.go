@@ -10,18 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/internal/actors/dispatch"
-	"github.com/agent-troupe/troupe/internal/actors/dispatch/dispatchtest"
+	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/actors/callback/callbacktest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // served is the actor in virtual time, with one server.
-func served(t *testing.T, s session.MCPHandler) *dispatchtest.Rig {
+func served(t *testing.T, s session.MCPHandler) *callbacktest.Rig {
 	t.Helper()
-	return dispatchtest.New(t, func(r *dispatchtest.Rig) *dispatch.Actor {
-		return &dispatch.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(NewBridge(BridgeConfig{
+	return callbacktest.New(t, func(r *callbacktest.Rig) *callback.Actor {
+		return &callback.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(NewBridge(BridgeConfig{
 			Options: serving(s), Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}))}
@@ -39,7 +39,7 @@ func toolsCall(id int, tool string) string {
 }
 
 // wait is a server whose tools wait, and tell of progress at given moments.
-func wait(r **dispatchtest.Rig, timeout time.Duration, progress ...time.Duration) *fake {
+func wait(r **callbacktest.Rig, timeout time.Duration, progress ...time.Duration) *fake {
 	return &fake{name: "srv", timeout: map[string]time.Duration{"slow": timeout},
 		handle: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
 			for i, at := range progress {
@@ -75,7 +75,7 @@ func TestToolsDeadline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var r *dispatchtest.Rig
+			var r *callbacktest.Rig
 			r = served(t, wait(&r, c.timeout, c.progress...))
 			r.Ask(toolsCall(1, "slow"), c.expires-1)
 			require.Empty(t, r.Lines)
@@ -90,7 +90,7 @@ func TestToolsDeadline(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		var r *dispatchtest.Rig
+		var r *callbacktest.Rig
 		r = served(t, wait(&r, -1))
 		r.Ask(toolsCall(1, "slow"), 1000*time.Hour)
 		assert.Empty(t, r.Lines)
@@ -101,7 +101,7 @@ func TestToolsDeadline(t *testing.T) {
 // handler heeds it, nor later, nor when its time is over.
 func TestACancelledCallIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	var r *dispatchtest.Rig
+	var r *callbacktest.Rig
 	var causes []error
 	s := &fake{name: "srv", timeout: map[string]time.Duration{"deaf": time.Minute},
 		handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
@@ -174,7 +174,7 @@ func TestAServerThatPanicsBeforeTheCall(t *testing.T) {
 // A server that does not say how long its tool may take is not waited for.
 func TestAServerThatHangsBeforeTheCall(t *testing.T) {
 	t.Parallel()
-	var r *dispatchtest.Rig
+	var r *callbacktest.Rig
 	r = served(t, &hanging{fake: fake{name: "srv"}, exec: func() kernel.Executor { return r.Sched }})
 	r.Ask(toolsCall(1, "slow"), DefaultTimeout-1)
 	require.Empty(t, r.Lines)
@@ -185,7 +185,7 @@ func TestAServerThatHangsBeforeTheCall(t *testing.T) {
 // A place that is never given holds up its own call, and others only as long.
 func TestAServerThatHangsOverAPlace(t *testing.T) {
 	t.Parallel()
-	var r *dispatchtest.Rig
+	var r *callbacktest.Rig
 	s := &recorder{fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(`{"ran":true}`), nil
 	}}}

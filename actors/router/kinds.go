@@ -5,10 +5,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/hooks"
-	"github.com/agent-troupe/troupe/actors/inquiry"
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/actors/modelpolicy"
-	"github.com/agent-troupe/troupe/actors/permission"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -43,10 +40,10 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 	session.KindPermission: {
 		Actor: "permission", People: []string{"can_use_tool"},
 		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
-			return permission.Denial(d.Dialect, f, reason)
+			return callback.PermissionDenial(d.Dialect, f, reason)
 		},
 		Prepare: func(d *Deps) callback.Prepare {
-			return permission.Prepare(d.Dialect, d.Options)
+			return callback.PreparePermission(d.Dialect, d.Options)
 		},
 	},
 	session.KindHook: {
@@ -65,7 +62,7 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 		Actor: "modelpolicy", Others: []string{"get_model_policy"}, Refuses: true,
 		Denial: func(_ *Deps, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
 		Prepare: func(d *Deps) callback.Prepare {
-			return modelpolicy.Prepare(d.Dialect, d.Options.ResolveModel, d.Options.ResolveModelTimeout)
+			return callback.PrepareModelPolicy(d.Dialect, d.Options.ResolveModel, d.Options.ResolveModelTimeout)
 		},
 	},
 	session.KindInquiry: {
@@ -76,9 +73,9 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 			"memory_should_generate", "skill_evolution_should_review", "resolve_session_artifacts",
 		},
 		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
-			return inquiry.Denial(d.Dialect, f, reason)
+			return callback.InquiryDenial(d.Dialect, f, reason)
 		},
-		Prepare: func(d *Deps) callback.Prepare { return inquiry.Prepare(d.Dialect, d.Options) },
+		Prepare: func(d *Deps) callback.Prepare { return callback.PrepareInquiry(d.Dialect, d.Options) },
 	},
 }
 

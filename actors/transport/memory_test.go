@@ -19,8 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-var killed = session.ExitStatus{Code: -1, Signal: "SIGKILL"}
-
+// program is an agent that is a function.
 type program func(agent.Launch, agent.Port) agent.Exit
 
 func (program) AgentName() string                               { return "test" }

@@ -11,5 +11,5 @@
 // come from the [Host].
 //
 // These must not live here: which options the cloud supports (dialect/qoder), and when a
-// session is started again (internal/machine).
+// session is started again (actors/machine).
 package cloud

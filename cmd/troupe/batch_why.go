@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-troupe/troupe/internal/spell"
+	"github.com/agent-troupe/troupe/base/spell"
 )
 
 // flagSpec is a flag of a command.

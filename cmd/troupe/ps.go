@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/inspect"
-	"github.com/agent-troupe/troupe/internal/shown"
 	"github.com/agent-troupe/troupe/runtime"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/transcript"
 )

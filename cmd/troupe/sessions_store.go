@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/transcript"
 	"github.com/agent-troupe/troupe/transcript/store"
 )

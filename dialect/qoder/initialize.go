@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/wire"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
-	"github.com/agent-troupe/troupe/internal/wire"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )

@@ -3,9 +3,9 @@ package qoder
 import (
 	"slices"
 
+	"github.com/agent-troupe/troupe/base/wire"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/internal/build"
-	"github.com/agent-troupe/troupe/internal/wire"
 	"github.com/agent-troupe/troupe/session"
 )
 

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
-	"github.com/agent-troupe/troupe/internal/shown"
 )
 
 // Headers of a webhook.

@@ -32,11 +32,11 @@ func TestAnalyzers(t *testing.T) {
 		{lint.SelectReady(), []string{"supervisor", "internal/kernel", "cmd/troupe"}},
 		{lint.MapOrder(), []string{"fleet"}},
 		{lint.Layers(), []string{
-			"dialect/claude", "session", "transcript", "internal/actors/routing", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
+			"dialect/claude", "session", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
 		}},
 		{lint.PublicProto(), []string{"actors/mcp", "policy"}},
-		{lint.Values(), []string{"internal/machine"}},
-		{lint.Locks(), []string{"internal/actors/routing"}},
+		{lint.Values(), []string{"actors/machine"}},
+		{lint.Locks(), []string{"actors/router"}},
 		{lint.Directives(), []string{"runtime/directives"}},
 		// The kernel is where the seams are made and where the actor library
 		// lives: these find nothing there, where what is expected is selectready's.

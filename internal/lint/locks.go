@@ -14,7 +14,7 @@ import (
 func Locks() *analysis.Analyzer {
 	return inspecting("locks", "report a lock that is not on the list", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
-		if !ours || !within(path, "actors") && !within(path, "internal/actors") && !within(path, "internal/machine") {
+		if !ours || !within(path, "actors") {
 			return
 		}
 		for _, file := range pass.Files {

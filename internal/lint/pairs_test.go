@@ -11,9 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-
 // pairs lists the top-level folders that import each other, each with its reason.
-var pairs = map[string]string{}
+var pairs = map[string]string{
+	"internal runtime": "internal/world, where tests run whole sessions, is above runtime",
+	"agent internal":   "internal/world plays scripted agents; agent/cloud runs on the kernel's seams",
+	"acp sdk":          "acp/acpagent serves sessions of sdk; sdk drives agents through acp/acpclient",
+	"acp dialect":      "dialect/acp uses the types of acp; acp/acpclient is made of that dialect",
+}
 
 // TestPairsOfFolders checks that top-level folders import each other only where the table
 // says why. Dependencies between all other folders point one way.

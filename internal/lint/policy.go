@@ -72,15 +72,14 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"internal/spell", "internal/shown", "internal/sparse", "internal/hostgit", "internal/textfile", "schema"},
+	{"base/spell", "base/shown", "base/wire", "internal/sparse", "internal/hostgit", "internal/textfile", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
-	{"internal/wire"},
 	{"policy"},
 	{"supervisor"},
 	{"session"},
-	{"internal/machine", "internal/breaker", "internal/durable"},
+	{"actors/machine", "internal/breaker", "internal/durable"},
 	{"dialect"},
 	{"dialect/internal/build"},
 	{"dialect/claude", "dialect/qoder", "dialect/acp"},
@@ -91,14 +90,11 @@ var layers = [...][]string{
 	{"agent"},
 	{"agent/scripted", "agent/cloud"},
 	{"agent/cloud/cloudtest"},
+	{"actors/user"},
 	{"actors/callback"},
-	{"internal/actors/ledger"},
-	{"internal/actors/routing"},
-	{"internal/actors/dispatch"},
-	{"internal/actors/link", "internal/actors/child", "internal/actors/mirror"},
-	{"actors/transport", "actors/hooks", "actors/permission", "actors/mcp", "actors/modelpolicy", "actors/inquiry"},
+	{"actors/child", "actors/hooks", "actors/mcp", "actors/mirror", "actors/transport"},
 	{"actors/router"},
-	{"internal/actors"},
+	{"actors"},
 	{"runtime"},
 	{"sdk", "internal/world", "inspect"},
 	{"acp/acpagent"},
@@ -110,25 +106,25 @@ var layers = [...][]string{
 
 // alone narrows some entries to fewer packages than their place would allow.
 var alone = map[string][]string{
-	"internal/spell":       {},
-	"internal/shown":       {},
+	"base/spell":           {},
+	"base/shown":           {},
 	"internal/sparse":      {},
 	"internal/hostgit":     {},
 	"internal/textfile":    {},
 	"schema":               {},
-	"internal/optionfile":  {"internal/spell", "internal/shown", "internal/textfile"},
-	"protocol":             {"internal/shown"},
+	"internal/optionfile":  {"base/spell", "base/shown", "internal/textfile"},
+	"protocol":             {"base/shown", "base/wire"},
 	"acp":                  {},
 	"acp/internal/gen":     {},
-	"internal/wire":        {"protocol"},
+	"base/wire":            {},
 	"policy":               {"protocol"},
 	"supervisor":           {},
-	"session":              {"protocol", "policy", "supervisor", "internal/shown", "internal/wire"},
-	"internal/machine":     {"protocol", "session"},
+	"session":              {"protocol", "policy", "supervisor", "base/shown", "base/wire"},
+	"actors/machine":       {"protocol", "session"},
 	"internal/breaker":     {"session"},
 	"internal/durable":     {"session"},
 	"internal/kernel":      {"session"},
-	"agent":                {"protocol", "internal/shown"},
+	"agent":                {"protocol", "base/shown"},
 	"internal/osproc":      {"internal/kernel", "session"},
 	"conformance/modelapi": {},
 	"internal/lint":        {},
@@ -150,16 +146,16 @@ const actorLibrary = "github.com/asynkron/protoactor-go"
 var permitted = [6]string{
 	// Users wait in it, on goroutines of their own, for what the router tells. Under it:
 	// Budget, the runtime's locks for events, the router's mailbox.
-	"internal/actors/ledger.Ledger",
+	"actors/user.Ledger",
 	// All sessions of a runtime draw on it. Under it: nothing.
-	"internal/actors/ledger.Budget",
+	"actors/user.Budget",
 	// The launch, the exit and the pumps of a process are tasks, which block. Under it:
 	// writer, mailboxes, methods of the process. The ladder signals under it, and so only a
 	// process that is not yet taken for exited.
-	"internal/actors/link.Link",
+	"actors/transport.Link",
 	// The queue for stdin, between the transport actor and the task that writes. It does not
 	// share Link's lock: a Kill that blocks would block every answer. Under it: nothing.
-	"internal/actors/link.writer",
+	"actors/transport.writer",
 	// In-process MCP servers call back, and users add servers, on goroutines of their own.
 	// Under it: nothing.
 	"actors/mcp.Bridge",
@@ -169,4 +165,4 @@ var permitted = [6]string{
 }
 
 // double is a double of the router, for tests.
-const double = "internal/actors/ledger/ledgertest.Ledger"
+const double = "actors/user/ledgertest.Ledger"

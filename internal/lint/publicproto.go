@@ -9,8 +9,10 @@ import (
 )
 
 // PublicProto reports exported declarations of packages that users can import whose
-// type holds, however deep, a type of the actor library or of an internal package, and
-// second names of public types, which package sdk alone has.
+// type holds, however deep, a type of the actor library, of an internal package, or of an
+// importable package without a promise of compatibility; and second names of public types,
+// which package sdk alone has. Packages without a promise may use each other's types and
+// internal ones, but not the actor library's.
 func PublicProto() *analysis.Analyzer {
 	return inspecting("publicproto", "report types that no user can name in exported declarations", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
@@ -27,7 +29,7 @@ func PublicProto() *analysis.Analyzer {
 				pass.Reportf(obj.Pos(), "%s is another name of %s; use that one", name, of)
 				continue
 			}
-			w := &signatureWalk{pkg: pass.Pkg, seen: map[types.Type]bool{}}
+			w := &signatureWalk{pkg: pass.Pkg, seen: map[types.Type]bool{}, promised: !unpromised(path)}
 			w.object(obj)
 			if w.found == nil {
 				continue
@@ -43,10 +45,11 @@ func PublicProto() *analysis.Analyzer {
 
 // signatureWalk looks through everything a caller of one declaration can see.
 type signatureWalk struct {
-	pkg   *types.Package
-	seen  map[types.Type]bool
-	at    token.Pos
-	found *types.Named
+	pkg      *types.Package
+	promised bool // users rely on the package's declarations
+	seen     map[types.Type]bool
+	at       token.Pos
+	found    *types.Named
 }
 
 func (w *signatureWalk) object(obj types.Object) {
@@ -118,7 +121,7 @@ func (w *signatureWalk) visit(at token.Pos, t types.Type) {
 
 func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	obj := t.Obj()
-	if obj.Pkg() != nil && (within(obj.Pkg().Path(), actorLibrary) || internalPackage(obj.Pkg().Path())) {
+	if obj.Pkg() != nil && w.hidden(obj.Pkg().Path()) {
 		w.at, w.found = at, t
 		return
 	}
@@ -132,6 +135,15 @@ func (w *signatureWalk) named(at token.Pos, t *types.Named) {
 	}
 }
 
+// hidden says whether the types of a package must not be in the package's declarations.
+func (w *signatureWalk) hidden(path string) bool {
+	if within(path, actorLibrary) {
+		return true
+	}
+	rel, ours := strings.CutPrefix(path, modulePath+"/")
+	return w.promised && (internalPackage(path) || ours && unpromised(rel))
+}
+
 // renamed is the type of another public package of this module that an alias is, or "".
 func renamed(obj types.Object) string {
 	name, ok := obj.(*types.TypeName)
@@ -143,7 +155,7 @@ func renamed(obj types.Object) string {
 		return ""
 	}
 	path, ours := strings.CutPrefix(named.Obj().Pkg().Path(), modulePath+"/")
-	if !ours {
+	if !ours || unpromised(path) {
 		return ""
 	}
 	return path + "." + named.Obj().Name()
@@ -155,6 +167,10 @@ func internalPackage(path string) bool {
 	path, ours := strings.CutPrefix(path, modulePath+"/")
 	return ours && strings.Contains("/"+path+"/", "/internal/")
 }
+
+// unpromised says whether the package, by its path in the module, is importable without a
+// promise of compatibility.
+func unpromised(path string) bool { return within(path, "actors") || within(path, "base") }
 
 func (w *signatureWalk) params(at token.Pos, list *types.TypeParamList) {
 	for p := range list.TypeParams() {

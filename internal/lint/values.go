@@ -15,7 +15,7 @@ import (
 func Values() *analysis.Analyzer {
 	return inspecting("values", "report what keeps a machine from being a value", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
-		if !ours || !within(path, "internal/machine") {
+		if !ours || !within(path, "actors/machine") {
 			return
 		}
 		for _, file := range pass.Files {

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/agent-troupe/troupe/internal/spell"
+	"github.com/agent-troupe/troupe/base/spell"
 	"github.com/agent-troupe/troupe/internal/textfile"
 )
 

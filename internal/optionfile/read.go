@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/agent-troupe/troupe/internal/shown"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/textfile"
 )
 

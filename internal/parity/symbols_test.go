@@ -18,8 +18,8 @@ func directories() map[string]string {
 	return map[string]string{
 		"protocol": "../../protocol", "tools": "../../protocol/tools", "view": "../../protocol/view",
 		"dialect": "../../dialect", "claude": "../../dialect/claude", "qoder": "../../dialect/qoder",
-		"policy": "../../policy", "transcript": "../../transcript", "ledger": "../../internal/actors/ledger", "transport": "../../actors/transport",
-		"modelpolicy": "../../actors/modelpolicy", "session": "../../session", "actors": "../../internal/actors",
+		"policy": "../../policy", "transcript": "../../transcript", "user": "../../actors/user", "transport": "../../actors/transport",
+		"callback": "../../actors/callback", "session": "../../session", "actors": "../../actors",
 		"kernel": "../../internal/kernel", "runtime": "../../runtime", "sdk": "../../sdk",
 	}
 }

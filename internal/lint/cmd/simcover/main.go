@@ -43,7 +43,7 @@ func main() {
 	log.SetFlags(0)
 	simulated := func(name string) bool { return outside[name] == "" }
 	kernel := []string{"./internal/kernel"}
-	tree := []string{"./internal/machine", "./internal/actors/...", "./actors/..."}
+	tree := []string{"./actors/..."}
 	// Tests called Production or Goroutines run on real goroutines; /production is such
 	// a half of a test.
 	const skip = "-skip=Production|Goroutines|/production"

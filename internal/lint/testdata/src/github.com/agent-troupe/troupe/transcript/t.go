@@ -2,5 +2,5 @@ package transcript
 
 import (
 	_ "github.com/agent-troupe/troupe/dialect/qoder"
-	_ "github.com/agent-troupe/troupe/internal/actors/routing" // want `transcript may not import internal/actors/routing: it comes later in the list`
+	_ "github.com/agent-troupe/troupe/actors/router" // want `transcript may not import actors/router: it comes later in the list`
 )

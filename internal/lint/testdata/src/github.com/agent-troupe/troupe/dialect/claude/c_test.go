@@ -1,3 +1,3 @@
 package claude
 
-import _ "github.com/agent-troupe/troupe/internal/actors/routing"
+import _ "github.com/agent-troupe/troupe/actors/router"

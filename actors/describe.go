@@ -1,0 +1,126 @@
+package actors
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Dir is the working directory that the options name.
+func (k *Core) Dir() string { return k.input().Cwd }
+
+// Describe asks the session for its actors. One that ends meanwhile has none, and one that
+// sleeps is left asleep.
+func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
+	if k.Asleep() {
+		return nil, nil
+	}
+	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
+}
+
+func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
+	infos := s.describe("")
+	all := s.core.awake().callbacks.Made()
+	if all == nil || !all.Supervisor.Live() {
+		reply.Resolve(infos)
+		return
+	}
+	sub := kernel.NewPromise[[]session.ActorInfo]()
+	all.Supervisor.Tell(nil, describe{sub})
+	exec := s.core.cfg.System.Executor()
+	exec.Go(func() {
+		limit := &session.TimeoutError{What: "description of the callbacks", Limit: time.Second}
+		ctx, cancel := kernel.WithTimeout(context.Background(), s.core.cfg.System.Clock(), limit)
+		defer cancel()
+		more, _ := sub.Wait(ctx, exec) // a supervisor that is restarting has nothing to tell
+		reply.Resolve(append(infos, more...))
+	})
+}
+
+// Inventory asks what is under way.
+func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
+	if k.Asleep() {
+		return machine.Inventory{}, nil
+	}
+	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Inventory]) machine.Input { return router.Count{Reply: reply} })
+}
+
+// InterruptGrace is how long an interrupted turn has until its result.
+func (k *Core) InterruptGrace() time.Duration { return k.input().InterruptGrace }
+
+// Credit is what the agent's messages take of the session's limits. What is owed was read,
+// and its credit has not gone back yet.
+type Credit struct {
+	Messages, OwedMessages int
+	Bytes, OwedBytes       int64
+}
+
+// Waits asks what the session waits for, and which credit is out: the consumer, the agent, requests, calls,
+// background tasks, turns, each oldest first; then the exit of an agent that is stopped, and
+// the end of the user's children that are.
+// A session that ends meanwhile waits for nothing. The error says why nobody answered.
+func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
+	if k.Asleep() {
+		return nil, Credit{}, nil
+	}
+	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[router.Looked]) machine.Input { return router.Look{Reply: reply} })
+	if err != nil {
+		return nil, Credit{}, err
+	}
+	out := Credit{Messages: found.Held, Bytes: found.Bytes}
+	out.OwedMessages, out.OwedBytes = k.Ledger.Owed()
+	var all []session.Wait
+	running := k.runningNow(ctx, found.Waits)
+	for _, w := range found.Waits {
+		if r, ok := running[w.Seq]; ok && w.Seq != 0 {
+			w.What, w.Limit, w.SetBy = cmp.Or(w.What+" "+r.Name, w.What), r.Limit, r.SetBy
+		}
+		all = append(all, w.Wait)
+	}
+	if closing, ok := k.Link().Ending(); ok {
+		all = append(all, closing)
+	}
+	for _, b := range k.children {
+		if stopping, ok := b.Waits(k.cfg.System.Clock().Now()); ok {
+			all = append(all, stopping)
+		}
+	}
+	if what, since := k.Link().Waits(); what != "" {
+		after := slices.IndexFunc(all, func(w session.Wait) bool { return w.What != "consumer" })
+		if after < 0 {
+			after = len(all)
+		}
+		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since)})
+	}
+	return all, out, nil
+}
+
+// runningNow asks the callback actors for what they know of the requests.
+func (k *Core) runningNow(ctx context.Context, found []machine.Waiting) map[uint64]callback.Running {
+	all := make(map[uint64]callback.Running)
+	if !slices.ContainsFunc(found, func(w machine.Waiting) bool { return w.Seq != 0 }) {
+		return all
+	}
+	up := k.awake()
+	if up == nil || up.callbacks.Made() == nil { // it has just fallen asleep, or nobody was asked yet
+		return all
+	}
+	kinds := &up.callbacks.Made().Kinds
+	for i := range kinds {
+		some, err := kernel.Ask(ctx, &kinds[i], func(reply *kernel.Promise[map[uint64]callback.Running]) machine.ToCallback {
+			return callback.Look{Reply: reply}
+		})
+		if err == nil {
+			maps.Copy(all, some)
+		}
+	}
+	return all
+}

@@ -1,0 +1,94 @@
+package actors
+
+import (
+	"bytes"
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/user"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Host is what all sessions of a runtime share.
+type Host struct {
+	System *kernel.System
+	Budget *user.Budget
+
+	answer atomic.Pointer[answer] // the last one to initialize
+	common atomic.Pointer[common]
+	// What the last machines use for their configurations. It is most often the same.
+	routing atomic.Pointer[machine.Config]
+	life    atomic.Pointer[machine.LifeConfig]
+}
+
+// common is what sessions with the same agent and limits share. Nobody changes it.
+type common struct {
+	agent  string
+	limits session.Limits // complete
+	// stop is the call that stops a turn, and all that is queued; pause stops the turn
+	// alone. nil: the agent knows none.
+	stop, pause *machine.Called
+}
+
+// commonOf returns the last one as long as sessions are alike.
+func (h *Host) commonOf(d dialect.Dialect, limits session.Limits) *common {
+	limits = limits.WithDefaults()
+	if last := h.common.Load(); last != nil && last.agent == d.Name() && last.limits == limits {
+		return last
+	}
+	c := &common{agent: d.Name(), limits: limits, stop: interrupt(d, limits.Control, true), pause: interrupt(d, limits.Control, false)}
+	h.common.Store(c)
+	return c
+}
+
+// adopt has the machines of sessions that are alike share their configurations.
+func (h *Host) adopt(up *awake) {
+	h.routing.Store(up.routing.Adopt(h.routing.Load()))
+	h.life.Store(up.life.Adopt(h.life.Load()))
+}
+
+// answer is an answer to initialize, and the capabilities in it.
+type answer struct {
+	text         []byte
+	capabilities []string
+}
+
+// keep returns a copy of an agent's answer to initialize, with its capabilities: the same
+// one as long as the agents answer alike, since it takes some KB.
+func (h *Host) keep(text []byte) ([]byte, []string) {
+	last := h.answer.Load()
+	if last == nil || !bytes.Equal(last.text, text) {
+		last = &answer{text: bytes.Clone(text)}
+		var in struct {
+			Capabilities []string `json:"capabilities"`
+		}
+		if protocol.Unmarshal(text, &in) == nil {
+			last.capabilities = in.Capabilities
+		}
+		h.answer.Store(last)
+	}
+	return last.text, last.capabilities
+}
+
+// interrupt is the call that stops a turn; nil if there is none.
+func interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
+	req := &protocol.InterruptRequest{CancelQueued: queued}
+	body, err := d.Encode(req)
+	if err != nil {
+		return nil // an agent that has none is ended
+	}
+	return &machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
+}
+
+// sent is who wants to know of the user's messages, or nil.
+func (c *Config) sent() func(context.Context, time.Time, *protocol.UserMessage) {
+	if c.Trace == nil {
+		return nil
+	}
+	return c.Trace.Sent
+}

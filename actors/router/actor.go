@@ -1,0 +1,344 @@
+package router
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/user"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Callbacks are the addresses of the actors that call back, and of their supervisor.
+type Callbacks struct {
+	Kinds      [session.KindOther]kernel.Address[machine.ToCallback]
+	Supervisor kernel.Address[ToCallbacks]
+}
+
+// Lazy are callbacks that are made for the first request: most sessions never have one, and
+// the addresses are as large as an actor. The zero value has none. It is safe for concurrent use.
+type Lazy struct{ made atomic.Pointer[Callbacks] }
+
+// Made returns them, or nil if nobody has needed them yet.
+func (l *Lazy) Made() *Callbacks { return l.made.Load() }
+
+// Get returns them.
+func (l *Lazy) Get() *Callbacks {
+	if c := l.made.Load(); c != nil {
+		return c
+	}
+	l.made.CompareAndSwap(nil, &Callbacks{})
+	return l.made.Load()
+}
+
+// Wanted says that requests of a kind wait and that nobody is there to take them.
+// From: router.
+type Wanted struct{ Kind session.Kind }
+
+// ToSession implements the session actor's interface of messages.
+func (Wanted) ToSession() {}
+
+// ToCallbacks implements that of the supervisor of the callback actors.
+func (Wanted) ToCallbacks() {}
+
+// ToCallbacks is a message to the supervisor of the callback actors.
+type ToCallbacks interface{ ToCallbacks() }
+
+// Config is what a routing needs of its surroundings.
+type Config struct {
+	Clock  kernel.Clock
+	Ledger *user.Ledger
+	Budget *user.Budget
+	Emit   func(session.Event)
+	// Judge is told what results say of the model's API. Nil: nobody wants to know.
+	Judge func(machine.Judged)
+	// Trace follows the session, with all functions set. Nil: nobody does.
+	Trace *session.Trace
+
+	Self      *kernel.Address[machine.Input]
+	Session   *kernel.Address[machine.LifeInput]
+	Transport *kernel.Address[machine.ToTransport]
+	// Callbacks are told of requests. The supervisor starts callback actors; while it is not there, Session starts it.
+	Callbacks *Lazy
+	// Named hears which session the agent is in.
+	Named func(sessionID string)
+	// Mirror gets what machine.Mirror says; nil: nobody does.
+	Mirror func(report []byte)
+}
+
+// Box is what outlives a router: the routing, and what it has asked for and is not
+// yet done. The router owns it, and its parent while there is no router.
+type Box struct {
+	cfg     Config
+	routing *machine.Routing
+	outbox  kernel.Outbox[machine.Effect]
+	timer   kernel.Timer // nil: none
+}
+
+// NewBox returns a box whose routing has no process yet.
+func NewBox(cfg Config, routing machine.Config) *Box {
+	return &Box{cfg: cfg, routing: machine.New(routing)}
+}
+
+// Pack returns what the routing knows and its timer. It is for the parent, which then
+// forgets the box.
+func (b *Box) Pack() (machine.State, kernel.Timer) { return b.routing.Snapshot(), b.timer }
+
+// Unpack returns a box that goes on from there.
+func Unpack(cfg Config, routing machine.Config, state machine.State, timer kernel.Timer) *Box {
+	return &Box{cfg: cfg, routing: machine.Restore(state, routing), timer: timer}
+}
+
+// Adopt is that of the routing.
+func (b *Box) Adopt(others *machine.Config) *machine.Config { return b.routing.Adopt(others) }
+
+// Broken reports whether a step has panicked. The routing is not trusted then, and
+// takes no more inputs.
+func (b *Box) Broken() bool { return b.outbox.Broken() }
+
+// AtRest reports whether nothing of a step is left, done or half done: it may be packed.
+func (b *Box) AtRest() bool { return !b.Broken() && b.outbox.Empty() }
+
+// Drain handles what the last router has left. It is for the parent.
+func (b *Box) Drain() {
+	for _, in := range b.cfg.Self.Take() {
+		b.take(in)
+	}
+}
+
+// Finish is Drain, and ends the routing.
+func (b *Box) Finish(reason error) {
+	b.Drain()
+	b.take(machine.Ended{Reason: reason})
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+}
+
+// take makes a step and carries out its effects, without an actor.
+func (b *Box) take(in machine.Input) {
+	b.flush(nil)
+	if !b.takes(in) {
+		return
+	}
+	now := b.cfg.Clock.Now()
+	b.outbox.Step(func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
+	b.flush(nil)
+}
+
+func (b *Box) flush(w *kernel.Worker) {
+	if !b.Broken() {
+		b.outbox.Flush(func(e machine.Effect) { b.do(w, e) }, nil)
+	}
+}
+
+// takes reports whether the routing takes the input.
+func (b *Box) takes(in machine.Input) bool {
+	if b.Broken() {
+		b.giveBack(in)
+		return false
+	}
+	return true
+}
+
+// giveBack returns what an input that nobody handles has of the budget.
+func (b *Box) giveBack(in machine.Input) {
+	read, ok := in.(machine.FramesRead)
+	if !ok {
+		return
+	}
+	for i := range read.Frames {
+		if n := int64(len(read.Frames[i].Raw)); n > machine.LargeLine {
+			b.cfg.Budget.Release(n)
+		}
+	}
+}
+
+// Look asks what the session waits for and which credit is out.
+type Look struct {
+	Reply *kernel.Promise[Looked]
+}
+
+// Looked answers [Look].
+type Looked struct {
+	Waits []machine.Waiting
+	Held  int   // messages that count against Limits.Messages
+	Bytes int64 // of them
+}
+
+// ToRouter implements [machine.Input].
+func (Look) ToRouter() {}
+
+// Count asks for what is under way.
+type Count struct {
+	Reply *kernel.Promise[machine.Inventory]
+}
+
+// ToRouter implements [machine.Input].
+func (Count) ToRouter() {}
+
+// Lull asks for a [Lulled] once everything that came before is done. From: the session
+// actor.
+type Lull struct{ N int } // the number of the question
+
+// Lulled answers [Lull]. From: router.
+type Lulled struct{ N int } // of the question
+
+// ToRouter implements [machine.Input].
+func (Lull) ToRouter() {}
+
+// ToSession implements the session actor's interface of messages.
+func (Lulled) ToSession() {}
+
+// count lists what is under way.
+func (b *Box) count() machine.Inventory {
+	if b.Broken() {
+		return machine.Inventory{}
+	}
+	return b.routing.Inventory()
+}
+
+// look describes what the session waits for.
+func (b *Box) look() Looked {
+	if b.Broken() {
+		return Looked{}
+	}
+	all := b.routing.Waits(b.cfg.Clock.Now())
+	for i := range all {
+		w := &all[i]
+		call := slices.IndexFunc(b.routing.Calls, func(c machine.Call) bool { return w.Seq == 0 && c.ID == w.ID })
+		switch {
+		case call >= 0:
+			w.SetBy = b.routing.Calls[call].SetBy
+		case w.What == "consumer":
+			w.SetBy = "Limits.Consumer"
+		case w.What == "progress of the turn":
+			w.SetBy = "Limits.Stall"
+		case w.What == "retries of the model's API":
+			w.SetBy = "Limits.Retry"
+		}
+	}
+	return Looked{Waits: all, Held: b.routing.Flow.Held, Bytes: b.routing.Flow.Bytes}
+}
+
+// Actor is the router.
+type Actor struct{ box *Box }
+
+// New returns the next router of a box.
+func New(b *Box) *Actor { return &Actor{b} }
+
+// Start implements [kernel.Behavior]. What the last incarnation had still to do is
+// done.
+func (a *Actor) Start(c *kernel.Context[machine.Input]) error {
+	a.flush(c)
+	return nil
+}
+
+// Handle implements [kernel.Behavior].
+func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error {
+	switch in := in.(type) {
+	case Look:
+		in.Reply.Resolve(a.box.look())
+		return nil
+	case Count:
+		in.Reply.Resolve(a.box.count())
+		return nil
+	case Lull:
+		a.box.cfg.Session.Tell(c.Worker(), Lulled(in))
+		return nil
+	}
+	b := a.box
+	if !b.takes(in) {
+		return nil
+	}
+	now := c.Now()
+	kernel.StepOn(c, &b.outbox, in, func(out []machine.Effect) []machine.Effect { return b.routing.Step(now, in, out) })
+	c.Commit()
+	a.flush(c)
+	return nil
+}
+
+// Stop implements [kernel.Behavior].
+func (a *Actor) Stop(*kernel.Context[machine.Input]) {}
+
+func (a *Actor) flush(c *kernel.Context[machine.Input]) {
+	if a.box.Broken() {
+		return
+	}
+	w := c.Worker()
+	kernel.FlushOn(c, &a.box.outbox, func(e machine.Effect) { a.box.do(w, e) })
+}
+
+// do carries out an effect: it tells whom it is for.
+func (b *Box) do(w *kernel.Worker, e machine.Effect) {
+	as := e // the same value, not boxed again
+	switch e := e.(type) {
+	case machine.Run:
+		b.run(w, e.Kind, as.(machine.ToCallback))
+	case machine.Cancel:
+		b.cfg.Callbacks.Get().Kinds[e.Kind].Tell(w, as.(machine.ToCallback))
+	case machine.ToTransport: // what is written, the reader's credit, the ladder
+		b.cfg.Transport.Tell(w, e)
+	case machine.SetTimer:
+		b.setTimer(e.At)
+	case machine.Charge:
+		b.cfg.Budget.Charge(e.Bytes)
+	case machine.Emit:
+		b.cfg.Emit(e.Event)
+	case machine.Judged:
+		if b.cfg.Judge != nil {
+			b.cfg.Judge(e)
+		}
+	case machine.Unusable:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Session.Tell(w, e)
+	case machine.Changed:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Session.Tell(w, e)
+	case machine.Learned:
+		b.cfg.Ledger.Apply(e)
+		b.cfg.Named(e.SessionID)
+	case machine.Parted:
+		b.cfg.Session.Tell(w, e)
+	case machine.Rested:
+		b.cfg.Session.Tell(w, e)
+	case machine.Mirror:
+		b.cfg.Mirror(e.Report)
+	case machine.Dropped:
+		b.trace(e)
+	default:
+		b.trace(e)
+		if !b.cfg.Ledger.Apply(e) {
+			panic(fmt.Sprintf("router: nobody carries out a %T", e))
+		}
+	}
+}
+
+// run gives a request to the actor of its kind. If that was never started, whoever
+// starts it hears.
+func (b *Box) run(w *kernel.Worker, kind session.Kind, e machine.ToCallback) {
+	all := b.cfg.Callbacks.Get()
+	at := &all.Kinds[kind]
+	at.Tell(w, e)
+	switch {
+	case at.Live():
+	case all.Supervisor.Live():
+		all.Supervisor.Tell(w, Wanted{kind})
+	default:
+		b.cfg.Session.Tell(w, Wanted{kind})
+	}
+}
+
+func (b *Box) setTimer(at time.Time) {
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+	if !at.IsZero() {
+		b.timer = b.cfg.Clock.AfterFunc(at.Sub(b.cfg.Clock.Now()), func() { b.cfg.Self.Tell(nil, machine.TimerFired{}) })
+	}
+}

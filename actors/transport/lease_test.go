@@ -1,0 +1,86 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// counted are leases that note who has one.
+type counted struct {
+	held map[string]bool
+	most int
+	lost func(error) // of the last one
+	then func()      // runs when one was got
+	ever int
+}
+
+func (c *counted) Acquire(_ context.Context, id string, lost func(error)) (func(), error) {
+	c.held[id], c.lost = true, lost
+	c.ever++
+	c.most = max(c.most, len(c.held))
+	if c.then != nil {
+		c.then()
+	}
+	return func() { delete(c.held, id) }, nil
+}
+
+// TestAnAgentThatNamesManySessions has the lease of the last one: an agent says what it
+// likes, and takes no file of the host's for each word.
+func TestAnAgentThatNamesManySessions(t *testing.T) {
+	t.Parallel()
+	leases := &counted{held: make(map[string]bool)}
+	r := newRig(t, func(_ *rig, s *setup) { s.link.Leases, s.link.SessionID = leases, "first" })
+	r.up()
+	require.Equal(t, map[string]bool{"first": true}, leases.held)
+	r.Named("FIRST")
+	for n := range 1000 {
+		r.Named(fmt.Sprint("session ", n))
+		if n%10 == 0 {
+			r.settle()
+		}
+	}
+	r.settle()
+	require.Equal(t, map[string]bool{"session 999": true}, leases.held)
+	require.LessOrEqual(t, leases.most, 2, "the next one before the last is given back")
+	r.Named("first")
+	r.Named("session 999")
+	r.settle()
+	require.Equal(t, map[string]bool{"session 999": true}, leases.held)
+	r.Abort()
+	r.ended()
+	require.Empty(t, leases.held)
+	leases.lost(errors.New("late")) // it changes nothing
+	r.Named("another")
+	r.settle()
+	require.Empty(t, leases.held, "no process is left that could be in it")
+}
+
+// TestALeaseThatIsLost kills the process, or ends its launch, and says why first.
+func TestALeaseThatIsLost(t *testing.T) {
+	t.Parallel()
+	for name, started := range map[string]bool{"while it runs": true, "before it is up": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			errLost := errors.New("somebody else has it")
+			leases := &counted{held: make(map[string]bool)}
+			r := newRig(t, func(_ *rig, s *setup) { s.link.Leases, s.link.SessionID = leases, "first" })
+			if started {
+				r.up()
+				leases.lost(errLost)
+			} else {
+				leases.then = func() { leases.lost(errLost) }
+				r.launch()
+			}
+			r.settle()
+			at := r.ended()
+			require.Empty(t, leases.held)
+			if started {
+				require.Equal(t, "SIGKILL", at.Signal)
+			}
+		})
+	}
+}

@@ -1,0 +1,267 @@
+package user
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Entry is one message of the user's stream.
+type Entry struct {
+	Frame protocol.Frame
+	// Turns are the turns that end with this frame, which is then a result.
+	Turns []*Turn
+	// Tasks are the background tasks that lived when the result came.
+	Tasks []protocol.BackgroundTask
+	Seq   uint64 // its place in the stream
+	Task  uint64 // 1 + the place in the stream where its background task began; 0: it is of none
+	// Recovered: it is the result of a turn that another process had begun.
+	Recovered bool
+}
+
+// stream is what was delivered and not yet consumed.
+type stream struct {
+	entries    fifo[Entry]
+	next       uint64 // the place of the next entry
+	bytes      int64  // of entries
+	largeBytes int64  // of lines that draw on the budget
+	unpaid     machine.Consumed
+	paidAt     time.Time // while the reader stands still
+	consumer   *Consumer
+	waits      bool // the consumer has found nothing more
+	unsure     bool // entries from unsureFrom on may yet turn out to be of a turn
+	unsureFrom uint64
+	begun      bool // the first turn has its place: what came before is its
+	wake       signal
+	budget     *Budget
+}
+
+// paysAt is how many bytes may be consumed before the credit for them goes back.
+const (
+	paysAt       = 64 << 10
+	messageBytes = 256
+)
+
+// Rest gives up what messages that nobody has read hold besides themselves: room for
+// others, and the rest of the chunks that they were read in. The session may do nothing
+// for long.
+func (l *Ledger) Rest() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stream.entries.compact(func(e *Entry) {
+		if len(e.Frame.Raw) < largePart {
+			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
+		}
+	})
+}
+
+// largePart is the length of a line from which on it is a large part of its chunk.
+const largePart = 16 << 10
+
+func (l *Ledger) deliver(e *machine.Entry) {
+	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task, Recovered: e.Recovered}
+	for i := range e.Ends {
+		if t := l.turnOver(&e.Ends[i]); t != nil {
+			entry.Turns = append(entry.Turns, t)
+		}
+	}
+	n := int64(len(e.Frame.Raw))
+	l.stream.bytes += n
+	if n > machine.LargeLine {
+		l.stream.largeBytes += n
+	}
+	l.stream.entries.push(entry)
+	l.stream.next = e.Seq + 1
+	l.stream.waits = false // if it does, it looks
+}
+
+// pop takes the next message; its credit is not paid back yet.
+func (s *stream) pop() Entry {
+	e := s.entries.pop()
+	s.owe(&e)
+	return e
+}
+
+func (s *stream) owe(e *Entry) {
+	n := int64(len(e.Frame.Raw))
+	s.bytes -= n
+	s.unpaid.Messages++
+	s.unpaid.Bytes += n
+	if e.Frame.Type == "stream_event" {
+		s.unpaid.Partials++
+		s.unpaid.PartialBytes += n
+	}
+	if n > machine.LargeLine {
+		s.unpaid.LargeBytes += n
+		s.largeBytes -= n
+		s.budget.Release(n)
+	}
+}
+
+// bill takes what was consumed and not paid for.
+func (s *stream) bill(empty, dropped bool) machine.Consumed {
+	in := s.unpaid
+	in.Empty, in.Dropped = empty, dropped
+	s.unpaid = machine.Consumed{}
+	return in
+}
+
+// pay gives credit back for what was consumed.
+func (l *Ledger) pay(in machine.Consumed, user bool) {
+	if in != (machine.Consumed{}) {
+		l.cfg.Router(in, user)
+	}
+}
+
+// owesMuch reports whether the credit for what was consumed has to go back now. While
+// the reader stands still it also says that somebody reads.
+func (l *Ledger) owesMuch() bool {
+	s := &l.stream
+	if !l.sum.Stalled {
+		return s.unpaid.Bytes > paysAt || s.unpaid.Messages > paysAt/messageBytes
+	}
+	now, limits := l.now(), l.cfg.Limits
+	late := limits.Consumer > 0 && now.Sub(s.paidAt)*stalledPays >= limits.Consumer
+	if !late && s.unpaid.Messages*stalledPays < limits.Messages && s.unpaid.Bytes*stalledPays < limits.Bytes {
+		return false
+	}
+	s.paidAt = now
+	return true
+}
+
+// stalledPays is the part of the limits that is paid for at once while the reader
+// stands still.
+const stalledPays = 32
+
+// releaseBudget releases the session's share of the runtime's budget. The remaining
+// messages no longer count.
+func (s *stream) releaseBudget() {
+	s.budget.Release(s.largeBytes)
+	s.budget, s.largeBytes = nil, 0
+}
+
+// trim removes partial messages, oldest first, until what is held weighs at most
+// target.
+func (l *Ledger) trim(target int64) {
+	s := &l.stream
+	l.pay(s.bill(false, false), false)
+	kept, weight := fifo[Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
+	count, bytes := 0, int64(0)
+	for s.entries.len() > 0 {
+		e := s.entries.pop()
+		if e.Frame.Type == "stream_event" && weight > target {
+			n := int64(len(e.Frame.Raw))
+			count++
+			bytes += n
+			weight -= n + machine.MessageCost
+			s.owe(&e)
+			continue
+		}
+		kept.push(e)
+	}
+	s.entries = kept
+	l.pay(s.bill(false, true), false)
+	if count > 0 {
+		l.cfg.Emit(&session.MessagesDropped{Count: count, Bytes: bytes})
+	}
+}
+
+// Consumer reads the stream. It is used by one task at a time.
+type Consumer struct{ l *Ledger }
+
+// Consume makes the caller the one consumer of the stream; [session.ErrBusy] if
+// there is one already.
+func (l *Ledger) Consume() (*Consumer, error) {
+	l.mu.Lock()
+	if l.stream.consumer != nil {
+		l.mu.Unlock()
+		return nil, session.ErrBusy
+	}
+	c := &Consumer{l: l}
+	l.stream.consumer = c
+	tell := !l.terminal
+	l.mu.Unlock()
+	if tell {
+		l.cfg.Router(machine.Reads{On: true}, true)
+	}
+	return c, nil
+}
+
+// Release gives the stream back. What was not read stays for the next one.
+func (c *Consumer) Release() {
+	l := c.l
+	l.mu.Lock()
+	if l.stream.consumer != c {
+		l.mu.Unlock()
+		return
+	}
+	l.stream.consumer, l.stream.waits = nil, false
+	l.stream.entries.rest()
+	bill, tell := l.stream.bill(false, false), !l.terminal
+	l.mu.Unlock()
+	if tell {
+		l.pay(bill, true)
+		l.cfg.Router(machine.Reads{}, true)
+	}
+}
+
+// Next returns the next message. At the end of the stream it returns io.EOF
+// after a normal end, or the reason of the session's end.
+func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ctx, nil) }
+
+// NextOf is Next for somebody who wants the messages of one turn. What comes
+// before them and is not of the turn is dropped. Once the turn has ended and
+// nothing of it is left, it returns io.EOF.
+func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
+	for {
+		e, bill, wake, err := c.next(t)
+		c.l.pay(bill, true)
+		if wake == nil {
+			return e, err
+		}
+		if err := c.l.await(ctx, wake); err != nil {
+			return Entry{}, err
+		}
+	}
+}
+
+// next returns a message, or the end, or what to wait for; and what has to be paid.
+func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan struct{}, err error) {
+	l := c.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &l.stream
+	s.waits = false
+	for s.entries.len() > 0 && !t.overBefore(s.entries.front().Seq) && (t == nil || !s.undecided(s.entries.front())) {
+		if e = s.pop(); t != nil && !t.owns(&e) {
+			continue
+		}
+		if !l.terminal && l.owesMuch() {
+			bill = s.bill(false, false)
+		}
+		return e, bill, nil, nil
+	}
+	switch {
+	case t != nil && t.state == machine.TurnEnded:
+		return Entry{}, bill, nil, io.EOF
+	case l.terminal && l.reason != nil:
+		return Entry{}, bill, nil, l.reason
+	case l.terminal:
+		return Entry{}, bill, nil, io.EOF
+	}
+	s.waits = true
+	if l.sum.Stalled {
+		bill = s.bill(true, false)
+	} else if l.owesMuch() {
+		bill = s.bill(false, false)
+	}
+	return Entry{}, bill, s.wake.wait(), nil
+}
+
+// undecided reports whether an entry may yet turn out to be of a turn.
+func (s *stream) undecided(e *Entry) bool { return !s.begun || s.unsure && e.Seq >= s.unsureFrom }

@@ -1,0 +1,29 @@
+package shown_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/base/shown"
+)
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for want, got := range map[string]string{
+		"0 tasks":          shown.Count(0, "task"),
+		"1 task":           shown.Count(1, "task"),
+		"2 tasks":          shown.Count(int64(2), "task"),
+		"1 entry":          shown.Count(uint64(1), "entry"),
+		"3 entries":        shown.Count(3, "entry"),
+		"3 days":           shown.Count(3, "day"),
+		"2 processes":      shown.Count(2, "process"),
+		"2 branches":       shown.Count(2, "branch"),
+		"2 calls of tools": shown.Count(2, "call of tools"),
+		"1 call of tools":  shown.Count(1, "call of tools"),
+		"have":             shown.Verb(0, "has", "have"),
+		"has":              shown.Verb(1, "has", "have"),
+	} {
+		assert.Equal(t, want, got)
+	}
+}

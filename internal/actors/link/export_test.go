@@ -1,6 +1,0 @@
-package link
-
-import "github.com/agent-troupe/troupe/internal/machine"
-
-// StageOver is the timer of a stage.
-func StageOver(s machine.Stage) machine.ToTransport { return stageOver{s} }

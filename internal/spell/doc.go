@@ -1,5 +1,0 @@
-// Package spell measures how far apart two words are, for errors that name the
-// word that was probably meant.
-//
-// What must not live here: lists of words, and when to suggest one.
-package spell
