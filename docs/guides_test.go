@@ -143,10 +143,10 @@ func TestEventsAreListed(t *testing.T) {
 }
 
 // TestMigrationNamesWhatParityHas checks that migration.md has each function, option
-// and method of the vendors' SDKs that parity.md has a row for.
+// and method of the vendors' SDKs that the parity ledger has a row for.
 func TestMigrationNamesWhatParityHas(t *testing.T) {
 	t.Parallel()
-	parity, err := os.ReadFile("parity.md")
+	parity, err := os.ReadFile("../internal/parity/testdata/parity.md")
 	require.NoError(t, err)
 	migration, err := os.ReadFile("migration.md")
 	require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestMigrationNamesWhatParityHas(t *testing.T) {
 	for _, row := range rows {
 		for _, name := range regexp.MustCompile("`([a-z]\\w+)`").FindAllStringSubmatch(row[1], -1) {
 			there := regexp.MustCompile("[`.@]" + name[1] + "`").Match(migration)
-			assert.True(t, there, "migration.md does not have %s, which parity.md has", name[0])
+			assert.True(t, there, "migration.md does not have %s, which the parity ledger has", name[0])
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -16,9 +15,6 @@ import (
 
 // maxAliases is the most aliases that package sdk may have for types of other packages.
 const maxAliases = 60
-
-// keptNames is the heading of the list of these aliases in moved.md.
-const keptNames = "\n## Names that `sdk` keeps\n"
 
 // sdkAlias is an alias in package sdk for a type of another package.
 type sdkAlias struct {
@@ -73,18 +69,9 @@ func sdkAliases(t *testing.T) []sdkAlias {
 }
 
 // TestAliasesOfSDK checks the aliases of package sdk: there are at most maxAliases, the
-// comment of each says where the type is defined, the type is defined there, and
-// moved.md lists the alias.
+// comment of each says where the type is defined, and the type is defined there.
 func TestAliasesOfSDK(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("moved.md")
-	require.NoError(t, err)
-	_, section, _ := strings.Cut(string(raw), keptNames)
-	section, _, _ = strings.Cut(section, "\n## ")
-	listed := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(section, -1) {
-		listed[row[1]] = row[2]
-	}
 	aliases := sdkAliases(t)
 	require.NotEmpty(t, aliases)
 	packages := map[string]map[string]string{}
@@ -96,7 +83,6 @@ func TestAliasesOfSDK(t *testing.T) {
 		says := strings.Join(strings.Fields(a.says), " ")
 		assert.Contains(t, says, " It is ["+a.is+"]", "the comment of sdk.%s does not say where the type is defined", a.name)
 		home, ours := strings.CutPrefix(a.path, "github.com/agent-troupe/troupe/")
-		is := a.is
 		if ours {
 			assert.NotContains(t, "/"+home+"/", "/internal/", "sdk.%s is a type that no program can import", a.name)
 			_, name, _ := strings.Cut(a.is, ".")
@@ -105,10 +91,67 @@ func TestAliasesOfSDK(t *testing.T) {
 			}
 			defined, ok := packages[home][name]
 			assert.True(t, ok && defined == "", "sdk.%s is an alias of an alias", a.name)
-			is = home + "." + name
 		}
-		assert.Equal(t, is, listed[a.name], "sdk.%s in moved.md", a.name)
-		delete(listed, a.name)
 	}
-	assert.Empty(t, listed, "moved.md lists names that sdk does not have")
 }
+
+// declarations maps the names that a package declares to the target of an alias, or to
+// "" if the package defines the name itself.
+func declarations(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if os.IsNotExist(err) {
+		return names
+	}
+	require.NoError(t, err)
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, 0)
+		require.NoError(t, err)
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil {
+					names[d.Name.Name] = ""
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						names[spec.Name.Name] = ""
+						if spec.Assign.IsValid() {
+							names[spec.Name.Name] = selector(spec.Type)
+						}
+					case *ast.ValueSpec:
+						for i, name := range spec.Names {
+							names[name.Name] = ""
+							if i < len(spec.Values) {
+								names[name.Name] = selector(spec.Values[i])
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// selector returns "package.Name" for an expression of that form, and "" otherwise.
+func selector(e ast.Expr) string {
+	if generic, ok := e.(*ast.IndexExpr); ok {
+		e = generic.X
+	}
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return x.Name + "." + s.Sel.Name
+		}
+	}
+	return ""
+}
+
+// TestMovedNames checks each row of the tables: the new name exists and is defined in
+// the package that the row names; the name in sdk is an alias of it; and the old name is

@@ -1,4 +1,4 @@
-// Package parity keeps the ledger of docs/parity.md: a row for everything that
+// Package parity keeps the ledger in testdata/parity.md: a row for everything that
 // the vendors' SDKs and agents have, and what of it is there.
 //
 // A test says which rows it closes:

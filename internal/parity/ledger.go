@@ -26,7 +26,7 @@ type Row struct {
 	line int // in the document, from 0
 }
 
-// Ledger is the content of docs/parity.md.
+// Ledger is the content of internal/parity/testdata/parity.md.
 type Ledger struct {
 	Rows  []Row
 	index map[string]int
@@ -42,7 +42,9 @@ func (l *Ledger) Row(id string) *Row {
 }
 
 // path is where the ledger lies in the module.
-func path(root string) string { return filepath.Join(root, "docs", "parity.md") }
+func path(root string) string {
+	return filepath.Join(root, "internal", "parity", "testdata", "parity.md")
+}
 
 // Read reads the ledger of the module at root.
 func Read(root string) (*Ledger, error) {
@@ -82,7 +84,7 @@ func Parse(text string) (*Ledger, error) {
 				err = fmt.Errorf("row %s stands there twice", row.ID)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("docs/parity.md:%d: %w", n+1, err)
+				return nil, fmt.Errorf("internal/parity/testdata/parity.md:%d: %w", n+1, err)
 			}
 			l.index[row.ID] = len(l.Rows)
 			l.Rows = append(l.Rows, row)

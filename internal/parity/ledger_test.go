@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	} {
 		_, err := Parse(document + bad + "\n")
 		require.ErrorContains(t, err, why, bad)
-		require.ErrorContains(t, err, "docs/parity.md:11:")
+		require.ErrorContains(t, err, "parity.md:11:")
 	}
 }
 
@@ -78,8 +78,8 @@ func TestCheck(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(root, "docs"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(root, "docs", "parity.md"), []byte(document), 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Dir(path(root)), 0o700))
+	require.NoError(t, os.WriteFile(path(root), []byte(document), 0o600))
 	l, err := Read(root)
 	require.NoError(t, err)
 	covered := Covered{"claude/option/a": {"sdk.TestZ"}, "both/error/b": {"sdk.TestB"}}

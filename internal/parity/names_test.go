@@ -84,7 +84,7 @@ func ledger(t *testing.T) *Ledger {
 func TestEveryNameHasARow(t *testing.T) {
 	t.Parallel()
 	l := ledger(t)
-	document, err := os.ReadFile("../../docs/parity.md")
+	document, err := os.ReadFile("testdata/parity.md")
 	require.NoError(t, err)
 	var keys []string // the lines of its table of sources
 	for line := range strings.Lines(string(document)) {

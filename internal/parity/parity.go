@@ -36,7 +36,7 @@ func Covers(t testing.TB, ids ...string) {
 	for _, id := range ids {
 		// Not parsed: that is for the tests of this package, and takes its time.
 		if !bytes.Contains(ledger, []byte("\n| `"+id+"` |")) {
-			t.Errorf("parity: docs/parity.md has no row %q", id)
+			t.Errorf("parity: internal/parity/testdata/parity.md has no row %q", id)
 		}
 	}
 	dir := os.Getenv(Variable)
@@ -79,12 +79,12 @@ func module() (root, rel string, err error) {
 		return "", "", err
 	}
 	for root = dir; ; {
-		if _, err := os.Stat(filepath.Join(root, "docs", "parity.md")); err == nil {
+		if _, err := os.Stat(path(root)); err == nil {
 			break
 		}
 		up := filepath.Dir(root)
 		if up == root {
-			return "", "", fmt.Errorf("no docs/parity.md above %s; call Covers before the test changes its directory", dir)
+			return "", "", fmt.Errorf("no internal/parity/testdata/parity.md above %s; call Covers before the test changes its directory", dir)
 		}
 		root = up
 	}

@@ -1,4 +1,4 @@
-// Command mutate breaks the code of closed rows of docs/parity.md on purpose,
+// Command mutate breaks the code of closed rows of the parity ledger on purpose,
 // one at a time, and runs the test that the row names. A test that still passes
 // does not notice that its feature is gone: the row has to be open, or the test
 // better.

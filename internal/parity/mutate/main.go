@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 		}
 		row := ledger.Row(m.ID)
 		if row == nil || row.Test == "" {
-			return fmt.Errorf("%s is no closed row of docs/parity.md", m.ID)
+			return fmt.Errorf("%s is no closed row of the ledger", m.ID)
 		}
 		done++
 		pkg, pattern := command(row.Test)

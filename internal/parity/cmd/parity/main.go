@@ -1,4 +1,4 @@
-// Parity checks docs/parity.md against the rows that the tests of a run
+// Parity checks internal/parity/testdata/parity.md against the rows that the tests of a run
 // covered: those that ran with TROUPE_PARITY set to the directory.
 //
 //	parity [-write] directory
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	write := flag.Bool("write", false, "name the tests that covered the rows in docs/parity.md")
+	write := flag.Bool("write", false, "name the tests that covered the rows in internal/parity/testdata/parity.md")
 	flag.Parse()
 	problems, err := run(flag.Arg(0), *write)
 	if err != nil {
