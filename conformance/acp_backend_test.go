@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/conformance"
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/protocol"
@@ -23,7 +24,7 @@ import (
 func (r *rig) overACP(decide sdk.CanUseTool, command ...string) *sdk.Options {
 	r.hosted = true // the wire has another protocol
 	o := r.options()
-	o.Backend, o.SettingSources, o.AdditionalDirectories, o.CanUseTool = sdk.ACP(command...), sdk.Options{}.SettingSources, nil, decide
+	o.Backend, o.SettingSources, o.AdditionalDirectories, o.CanUseTool = acpclient.Backend(command...), sdk.Options{}.SettingSources, nil, decide
 	return o
 }
 

@@ -11,7 +11,6 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -190,7 +189,10 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 
 // overACP reports whether the agent is one of the Agent Client Protocol. It makes the id of its
 // session itself, and cannot have a policy.
-func overACP(o *sdk.Options) bool { return o.Backend != nil && o.Backend.AgentName() == acp.Name }
+func overACP(o *sdk.Options) bool { return o.Backend != nil && o.Backend.AgentName() == acpAgent }
+
+// acpAgent is the name of the backend of acp/acpclient, which fleet does not link.
+const acpAgent = "acp"
 
 // configure makes the options of the attempt.
 func (r *run) configure(ctx context.Context, a *attempt) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/sdk"
@@ -203,7 +204,7 @@ func TestABudgetThatIsNeverSpent(t *testing.T) {
 		"of a task":      {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{}, usd, "task 1 (a): budget.usd would never be spent"},
 		"credits":        {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{Budget: &fleet.Budget{Credits: 1}}, &fleet.Budget{Credits: 1}, ""},
 		"another agent":  {sdk.Claude(sdk.ClaudeConfig{}), fleet.Job{Budget: usd, TaskBudget: usd}, usd, ""},
-		"a cost, maybe":  {sdk.ACP("agent"), fleet.Job{Budget: usd, TaskBudget: usd}, usd, ""},
+		"a cost, maybe":  {acpclient.Backend("agent"), fleet.Job{Budget: usd, TaskBudget: usd}, usd, ""},
 		"no budget":      {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{}, nil, ""},
 		"another budget": {sdk.Qoder(sdk.QoderConfig{}), fleet.Job{TaskBudget: &fleet.Budget{Turns: 1}}, nil, ""},
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -181,8 +182,8 @@ func first(ds ...time.Duration) time.Duration {
 }
 
 // seams are what the code of a spec has of the runtime.
-func (s *Session) seams() Seams {
-	return Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit}
+func (s *Session) seams() backend.Seams {
+	return backend.Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit}
 }
 
 // spawnerFor is what starts the session's agents.

@@ -8,6 +8,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -125,21 +126,12 @@ type Spec struct {
 	Program agent.Program
 	// NewProgram makes Program for an agent in this process that needs what the runtime has.
 	// It is called once. nil: there is only Program.
-	NewProgram func(Seams) agent.Program
+	NewProgram func(backend.Seams) agent.Program
 	// Translate makes the spawner that the session uses from the one that starts the agent's
 	// process: for agents whose process speaks another protocol than Dialect. It is called
 	// once. nil: the process speaks the protocol of Dialect.
-	Translate func(Seams, session.Spawner) session.Spawner
+	Translate func(backend.Seams, session.Spawner) session.Spawner
 	// ProgramPlace names what the agents of NewProgram talk to, or of Translate are. Sessions
 	// with the same place share a breaker ([Config].Breakers). "": each has its own.
 	ProgramPlace string
-}
-
-// Seams are what an agent in this process, or a translation, has of its runtime, so that it
-// works in a simulation, too.
-type Seams struct {
-	Clock session.Clock       // the runtime's time, virtual in a simulation
-	Exec  session.Executor    // starts and waits for goroutines
-	Rand  session.Rand        // the runtime's randomness, from the seed in a simulation
-	Emit  func(session.Event) // reports an event of the session
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
@@ -92,13 +93,13 @@ func TestACPOptions(t *testing.T) {
 
 func TestACPWithoutACommand(t *testing.T) {
 	t.Parallel()
-	for _, b := range []sdk.Backend{sdk.ACP(), sdk.ACP(""), sdk.ACP("a", "b\x00")} {
+	for _, b := range []sdk.Backend{acpclient.Backend(), acpclient.Backend(""), acpclient.Backend("a", "b\x00")} {
 		var config *session.ConfigError
 		require.ErrorAs(t, sdk.NewClient(&sdk.Options{Backend: b}).Connect(t.Context()), &config)
 		assert.Equal(t, "Backend", config.Option)
 	}
 	var start *session.StartError
-	require.ErrorAs(t, sdk.NewClient(&sdk.Options{Backend: sdk.ACP("no-such-agent-of-acp")}).Connect(t.Context()), &start)
+	require.ErrorAs(t, sdk.NewClient(&sdk.Options{Backend: acpclient.Backend("no-such-agent-of-acp")}).Connect(t.Context()), &start)
 }
 
 // TestACPMethods: of all requests of the host's a session has three.

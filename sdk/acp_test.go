@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -55,7 +56,7 @@ func leasedACP(t *testing.T, a *acpAgent, o *sdk.Options, leases session.Leases,
 		require.NoError(t, err)
 		w := &acpWorld{agent: a, options: *o}
 		w.options.Runtime = rt
-		w.options.Backend = sdk.ACP("agent", "--acp")
+		w.options.Backend = acpclient.Backend("agent", "--acp")
 		w.options.Spawner = transport.InMemory{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Program: a}
 		w.options.OnEvent = func(r session.EventRecord) {
 			w.mu.Lock()

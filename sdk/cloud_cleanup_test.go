@@ -19,7 +19,7 @@ import (
 )
 
 func cleanupOptions(server *cloudtest.Server) *sdk.Options {
-	return &sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{HTTP: server}), Auth: session.AccessToken("secret-1")}
+	return &sdk.Options{Backend: cloud.Backend(cloud.Config{HTTP: server}), Auth: session.AccessToken("secret-1")}
 }
 
 // TestCloudCleanup: what a session has created is archived, or deleted, and nothing else.
@@ -46,7 +46,7 @@ func TestCloudCleanup(t *testing.T) {
 		made := <-opened
 		require.True(t, made.AgentCreated && made.SessionCreated)
 
-		clean, err := sdk.CloudCleanup(o)
+		clean, err := cloud.NewCleanup(o)
 		require.NoError(t, err)
 		require.NoError(t, clean.Archive(t.Context(), made))
 		assert.Equal(t, []string{made.SessionID, made.AgentID}, server.Archived())
@@ -84,7 +84,7 @@ func TestCloudCleanupRequests(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				faults := []*cloudtest.Fault{{NoConnection: true}, {Status: 429, RetryAfter: "7"}, nil, {Status: 500}, nil}
 				server := &cloudtest.Server{Fault: func(n int, _ *cloudtest.Request) *cloudtest.Fault { return faults[n-1] }}
-				clean, err := sdk.CloudCleanup(cleanupOptions(server))
+				clean, err := cloud.NewCleanup(cleanupOptions(server))
 				require.NoError(t, err)
 				began := time.Now()
 				require.NoError(t, c.do(clean, t.Context(), "a/b"))
@@ -119,14 +119,14 @@ func TestCloudCleanupMistakes(t *testing.T) {
 		want string
 	}{
 		"not in the cloud": {sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{Path: "/q"})}, "Backend"},
-		"no login":         {sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{})}, "Auth"},
-		"another login":    {sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{}), Auth: session.AccessToken("")}, "Auth"},
-		"a wrong address":  {sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{BaseURL: "ftp://x"}), Auth: session.AccessToken("t")}, "Backend"},
+		"no login":         {sdk.Options{Backend: cloud.Backend(cloud.Config{})}, "Auth"},
+		"another login":    {sdk.Options{Backend: cloud.Backend(cloud.Config{}), Auth: session.AccessToken("")}, "Auth"},
+		"a wrong address":  {sdk.Options{Backend: cloud.Backend(cloud.Config{BaseURL: "ftp://x"}), Auth: session.AccessToken("t")}, "Backend"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := sdk.CloudCleanup(&c.o)
+			_, err := cloud.NewCleanup(&c.o)
 			wrong, ok := errors.AsType[*session.ConfigError](err)
 			require.True(t, ok, "%v", err)
 			assert.Equal(t, c.want, wrong.Option)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
@@ -295,7 +296,7 @@ func TestCloudTokenIsInNoError(t *testing.T) {
 	for _, transport := range []echoing{{err: true}, {}} {
 		inCloud(t, &cloudtest.Server{}, existing(), func(t *testing.T, w *cloudWorld) {
 			o := w.options
-			o.Backend = sdk.QoderCloud(sdk.CloudConfig{HTTP: transport})
+			o.Backend = cloud.Backend(cloud.Config{HTTP: transport})
 			_, err := sdk.Run(t.Context(), "hi", &o)
 			require.ErrorAs(t, err, new(*session.CloudError))
 			assert.NotContains(t, err.Error(), cloudToken)

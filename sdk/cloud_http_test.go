@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
@@ -46,7 +47,7 @@ func TestCloudOverHTTP(t *testing.T) {
 	require.NoError(t, err)
 	o := existing()
 	o.Runtime, o.Auth, o.MaxRestarts = rt, session.AccessToken(cloudToken), 1
-	o.Backend = sdk.QoderCloud(sdk.CloudConfig{BaseURL: server.URL + "/api/v1/cloud"})
+	o.Backend = cloud.Backend(cloud.Config{BaseURL: server.URL + "/api/v1/cloud"})
 	c := sdk.NewClient(o)
 	require.NoError(t, c.Connect(t.Context()))
 	var want []string

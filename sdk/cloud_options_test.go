@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
@@ -29,20 +30,20 @@ func TestCloudOptions(t *testing.T) {
 	agent := &session.CloudAgentReference{ID: "a"}
 	some := session.CloudAgent{Session: session.CloudSession{ID: "s"}}
 	type change = func(*sdk.Options)
-	cloud := func(c session.CloudAgent) change { return func(o *sdk.Options) { o.ExperimentalCloudAgent = &c } }
+	with := func(c session.CloudAgent) change { return func(o *sdk.Options) { o.ExperimentalCloudAgent = &c } }
 	const at = "ExperimentalCloudAgent"
 	cases := map[string]struct {
 		change change
 		option string // "": accepted
 	}{
-		"agent+session.id":   {cloud(session.CloudAgent{Agent: agent, Session: some.Session}), at + ".Agent"},
-		"agent both":         {cloud(session.CloudAgent{Agent: &session.CloudAgentReference{ID: "a", Create: &session.CloudAgentCreate{Name: "n", Model: "auto"}}, Session: session.CloudSession{Create: made}}), at + ".Agent"},
-		"session both":       {cloud(session.CloudAgent{Session: session.CloudSession{ID: "s", Create: made}}), at + ".Session"},
-		"no agent":           {cloud(session.CloudAgent{Session: session.CloudSession{Create: made}}), at + ".Agent"},
-		"no session":         {cloud(session.CloudAgent{Agent: agent}), at + ".Session"},
-		"no env":             {cloud(session.CloudAgent{Agent: agent, Session: session.CloudSession{Create: &session.CloudSessionCreate{}}}), at + ".Session.Create.EnvironmentID"},
-		"empty env":          {cloud(session.CloudAgent{Agent: agent, Session: session.CloudSession{Create: &session.CloudSessionCreate{}}}), at + ".Session.Create.EnvironmentID"},
-		"empty object":       {cloud(session.CloudAgent{}), at + ".Session"},
+		"agent+session.id":   {with(session.CloudAgent{Agent: agent, Session: some.Session}), at + ".Agent"},
+		"agent both":         {with(session.CloudAgent{Agent: &session.CloudAgentReference{ID: "a", Create: &session.CloudAgentCreate{Name: "n", Model: "auto"}}, Session: session.CloudSession{Create: made}}), at + ".Agent"},
+		"session both":       {with(session.CloudAgent{Session: session.CloudSession{ID: "s", Create: made}}), at + ".Session"},
+		"no agent":           {with(session.CloudAgent{Session: session.CloudSession{Create: made}}), at + ".Agent"},
+		"no session":         {with(session.CloudAgent{Agent: agent}), at + ".Session"},
+		"no env":             {with(session.CloudAgent{Agent: agent, Session: session.CloudSession{Create: &session.CloudSessionCreate{}}}), at + ".Session.Create.EnvironmentID"},
+		"empty env":          {with(session.CloudAgent{Agent: agent, Session: session.CloudSession{Create: &session.CloudSessionCreate{}}}), at + ".Session.Create.EnvironmentID"},
+		"empty object":       {with(session.CloudAgent{}), at + ".Session"},
 		"cwd":                {func(o *sdk.Options) { o.Cwd = "/" }, "Cwd"},
 		"model+maxTurns":     {func(o *sdk.Options) { o.Model, o.MaxTurns = "m", session.Some(1) }, "Model"},
 		"undefined value ok": {func(o *sdk.Options) { o.Model = "" }, ""},
@@ -68,8 +69,8 @@ func TestCloudOptions(t *testing.T) {
 		"spawner": {func(o *sdk.Options) { o.Spawner = sdk.SpawnThrough(nil) }, "Spawner"},
 		"claude":  {func(o *sdk.Options) { o.Backend = sdk.Claude(sdk.ClaudeConfig{Path: "/x"}) }, at},
 		"a path":  {func(o *sdk.Options) { o.Backend = sdk.Qoder(sdk.QoderConfig{Path: "/x"}) }, at},
-		"address": {func(o *sdk.Options) { o.Backend = sdk.QoderCloud(sdk.CloudConfig{BaseURL: "cloud"}) }, "Backend"},
-		"login":   {func(o *sdk.Options) { o.Backend = sdk.QoderCloud(sdk.CloudConfig{BaseURL: "https://u:p@h/"}) }, "Backend"},
+		"address": {func(o *sdk.Options) { o.Backend = cloud.Backend(cloud.Config{BaseURL: "cloud"}) }, "Backend"},
+		"login":   {func(o *sdk.Options) { o.Backend = cloud.Backend(cloud.Config{BaseURL: "https://u:p@h/"}) }, "Backend"},
 		"nothing": {func(o *sdk.Options) { o.ExperimentalCloudAgent = nil }, at},
 	}
 	for name, c := range cases {
@@ -133,6 +134,6 @@ func TestCloudMethods(t *testing.T) {
 	})
 	_, err := sdk.Prewarm(t.Context(), existing())
 	require.Error(t, err)
-	_, err = sdk.Sessions(&sdk.Options{Backend: sdk.QoderCloud(sdk.CloudConfig{})})
+	_, err = sdk.Sessions(&sdk.Options{Backend: cloud.Backend(cloud.Config{})})
 	require.ErrorContains(t, err, "keeps no session files on this machine")
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -316,7 +317,7 @@ func (p *playback) refused(i int) bool {
 
 // options are those that make the vendor's SDK ask what the recording has.
 func (p *playback) options(t *testing.T) *sdk.Options {
-	cloud := &session.CloudAgent{}
+	made := &session.CloudAgent{}
 	for i := range p.lines {
 		l := &p.lines[i]
 		if l.Dir != "sdk->cloud" {
@@ -325,37 +326,37 @@ func (p *playback) options(t *testing.T) *sdk.Options {
 		path := strings.TrimPrefix(l.Path, "/api/v1/cloud")
 		switch {
 		case path == "/agents":
-			cloud.Agent = &session.CloudAgentReference{Create: &session.CloudAgentCreate{}}
-			require.NoError(t, json.Unmarshal(l.Body, cloud.Agent.Create))
-			cloud.Session.Create = &session.CloudSessionCreate{EnvironmentID: "env_1"}
+			made.Agent = &session.CloudAgentReference{Create: &session.CloudAgentCreate{}}
+			require.NoError(t, json.Unmarshal(l.Body, made.Agent.Create))
+			made.Session.Create = &session.CloudSessionCreate{EnvironmentID: "env_1"}
 		case path == "/sessions":
-			cloud.Session.Create = &session.CloudSessionCreate{}
+			made.Session.Create = &session.CloudSessionCreate{}
 			var own struct{ Agent string }
-			require.NoError(t, json.Unmarshal(l.Body, cloud.Session.Create))
+			require.NoError(t, json.Unmarshal(l.Body, made.Session.Create))
 			require.NoError(t, json.Unmarshal(l.Body, &own))
-			if cloud.Agent == nil {
-				cloud.Agent = &session.CloudAgentReference{ID: own.Agent}
+			if made.Agent == nil {
+				made.Agent = &session.CloudAgentReference{ID: own.Agent}
 			}
-		case l.Method == http.MethodGet && cloud.Stream == nil:
-			cloud.Stream = &session.CloudStream{AfterID: l.Query["after_id"]}
+		case l.Method == http.MethodGet && made.Stream == nil:
+			made.Stream = &session.CloudStream{AfterID: l.Query["after_id"]}
 			if ms := l.Query["delta_flush_interval_ms"]; ms != "" {
 				var n int
 				_, err := fmt.Sscan(ms, &n)
 				require.NoError(t, err)
-				cloud.Stream.DeltaFlushIntervalMs = session.Some(n)
+				made.Stream.DeltaFlushIntervalMs = session.Some(n)
 			}
-			if cloud.Session.Create == nil {
+			if made.Session.Create == nil {
 				id, _, _ := strings.Cut(strings.TrimPrefix(path, "/sessions/"), "/")
 				id, err := url.PathUnescape(id)
 				require.NoError(t, err)
-				cloud.Session.ID = id
+				made.Session.ID = id
 			}
 		}
 	}
-	if cloud.Agent == nil && cloud.Session.ID == "" {
-		cloud.Session.ID = "sess_9"
+	if made.Agent == nil && made.Session.ID == "" {
+		made.Session.ID = "sess_9"
 	}
-	return &sdk.Options{ExperimentalCloudAgent: cloud, Auth: session.AccessToken("PAT-TEST")}
+	return &sdk.Options{ExperimentalCloudAgent: made, Auth: session.AccessToken("PAT-TEST")}
 }
 
 // seen is what a consumer saw: the messages, and how it ended.
@@ -373,7 +374,7 @@ func (p *playback) play(t *testing.T) seen {
 		require.NoError(t, err)
 		o := p.options(t)
 		o.Runtime = rt
-		o.Backend = sdk.QoderCloud(sdk.CloudConfig{HTTP: p, BaseURL: "https://cloud.test/api/v1/cloud"})
+		o.Backend = cloud.Backend(cloud.Config{HTTP: p, BaseURL: "https://cloud.test/api/v1/cloud"})
 		c := sdk.NewClient(o)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -31,7 +32,7 @@ func inCloud(t *testing.T, s *cloudtest.Server, o *sdk.Options, test func(t *tes
 		w := &cloudWorld{server: s}
 		own := *o
 		own.Runtime = rt
-		own.Backend = sdk.QoderCloud(sdk.CloudConfig{HTTP: s, BaseURL: "https://cloud.test/api/v1/cloud/"})
+		own.Backend = cloud.Backend(cloud.Config{HTTP: s, BaseURL: "https://cloud.test/api/v1/cloud/"})
 		if own.Auth == nil {
 			own.Auth = session.AccessToken(cloudToken)
 		}

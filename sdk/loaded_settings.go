@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 )
@@ -13,8 +14,8 @@ import (
 // loadedSettings are the settings files that Claude Code loads by itself: the user's, and those of the project in its
 // directory. Of a checkout it also loads the local file at the root (observed on 2.1.329). A file that cannot be read is
 // left out: the agent reads it with other rights, or as another user.
-func loadedSettings(d *dialect.Input, b chosen) []dialect.SettingsFile {
-	if b.dialect == nil || b.dialect.Name() != claude.Name || b.program != nil || b.cloud != nil || b.acp != "" || d.Spawner != nil {
+func loadedSettings(d *dialect.Input, a *backend.Agent) []dialect.SettingsFile {
+	if a.Dialect == nil || a.Dialect.Name() != claude.Name || !a.Local() || d.Spawner != nil {
 		return nil
 	}
 	selected := func(source string) bool {

@@ -28,14 +28,15 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
 	vendor := transcript.Claude
 	if o.Backend != nil {
-		backend, err := choose(o.Backend, &data, false)
+		data.Spawner = nil // nothing is started
+		what, err := choose(&data)
 		switch {
 		case err != nil:
 			return nil, err
-		case backend.program != nil, backend.cloud != nil, backend.acp != "":
+		case !what.Local():
 			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "keeps no session files on this machine",
 				Fix: "use sdk.Claude or sdk.Qoder"}
-		case backend.dialect.Name() == qoder.Name:
+		case what.Dialect.Name() == qoder.Name:
 			vendor = transcript.Qoder
 		}
 	}

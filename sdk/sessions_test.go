@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/sdk"
@@ -80,7 +81,7 @@ func TestSessionsAtRest(t *testing.T) {
 func TestSessionsOfNoAgent(t *testing.T) {
 	t.Parallel()
 	var config *sdk.ConfigError
-	for _, b := range []sdk.Backend{scripted.New(), sdk.ACP("agent")} {
+	for _, b := range []sdk.Backend{scripted.New(), acpclient.Backend("agent")} {
 		_, err := sdk.Sessions(&sdk.Options{Backend: b})
 		require.ErrorAs(t, err, &config)
 		assert.Equal(t, "Backend", config.Option)

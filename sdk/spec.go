@@ -10,9 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/acp/acpclient"
-	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -50,7 +47,7 @@ func closeTimeout(o *Options) time.Duration {
 // with those that only this package knows; the dialect finds the rest.
 func specOf(o *Options) (runtime.Spec, error) {
 	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
-	backend, err := choose(o.Backend, &data, o.Spawner != nil)
+	what, err := choose(&data)
 	problems := []error{err, unattendedProblem(o)}
 	for i := range o.Hooks {
 		problems = append(problems, hookProblem(&o.Hooks[i], i))
@@ -65,20 +62,8 @@ func specOf(o *Options) (runtime.Spec, error) {
 	rules, wrong := compilePolicy(o)
 	problems = append(problems, wrong...)
 	spec := runtime.Spec{
-		Dialect: backend.dialect, Program: backend.program,
-		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, backend),
-	}
-	if c := backend.cloud; c != nil {
-		spec.ProgramPlace = c.BaseURL
-		spec.NewProgram = func(s runtime.Seams) agent.Program {
-			return cloud.New(*c, cloud.Host{Clock: s.Clock, Exec: s.Exec, Rand: s.Rand, Emit: s.Emit})
-		}
-	}
-	if backend.acp != "" {
-		spec.ProgramPlace = backend.acp
-		spec.Translate = func(s runtime.Seams, process session.Spawner) session.Spawner {
-			return &acpclient.Spawner{Process: process, MaxLine: o.MaxLine, Seams: acpclient.Seams(s)}
-		}
+		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place,
+		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, &what),
 	}
 	if rules != nil {
 		limit, _ := o.PersonLimit()

@@ -8,7 +8,7 @@ import (
 )
 
 // CloudOpened says in which cloud session the session is. No session archives or deletes agents and sessions of the
-// cloud by itself: sdk.CloudCleanup does, with these ids.
+// cloud by itself: cloud.Cleanup does, with these ids.
 type CloudOpened struct {
 	SessionID      string // of the cloud session
 	AgentID        string // of the cloud agent; "": Options.ExperimentalCloudAgent names an existing session, which knows its agent

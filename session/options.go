@@ -486,7 +486,7 @@ type Options struct {
 	PerTaskStopAffordance bool `json:"perTaskStopAffordance,omitempty"`
 
 	// ExperimentalCloudAgent runs the session in Qoder's cloud, over HTTP, instead of a process of qodercli. Backend must
-	// be sdk.QoderCloud, sdk.Qoder without a path, or nil, and Auth an access token. Options that the cloud agent does not
+	// be that of agent/cloud, and Auth an access token. Options that the cloud agent does not
 	// have are each a *[ConfigError]: only Auth, Env, IncludePartialMessages, Debug, DebugFile and the options of the host
 	// that concern neither tools nor permissions can be used with it. Default: nil. Qoder: requests to the cloud.
 	ExperimentalCloudAgent *CloudAgent `json:"experimentalCloudAgent,omitempty"`

@@ -2,7 +2,7 @@ package session
 
 // CloudAgent runs the session in Qoder's cloud instead of a local process: options.experimentalCloudAgent. It resumes
 // a session (Session.ID alone) or creates one (Session.Create); a new session gets an existing agent (Agent.ID) or a
-// new one (Agent.Create). Both stay in the cloud: a [CloudOpened] event has their ids, and sdk.CloudCleanup archives
+// new one (Agent.Create). Both stay in the cloud: a [CloudOpened] event has their ids, and cloud.Cleanup archives
 // or deletes them. The keys are those of the vendor's documents.
 type CloudAgent struct {
 	// Agent is the agent of a new session. It is required with Session.Create and an error with Session.ID.

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
 	acpdialect "github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/world"
@@ -159,8 +160,8 @@ func overACP(w *world.World, a *acpAgent) (u acpUser, err error) {
 	u = acpUser{allowed: map[string]bool{}, results: map[string]int{}}
 	s, err := w.Open(ctx, runtime.Spec{
 		ID: "acp", Dialect: acpdialect.New("agent"), ProgramPlace: "acp",
-		Translate: func(s runtime.Seams, process session.Spawner) session.Spawner {
-			return &acpclient.Spawner{Process: process, Seams: acpclient.Seams(s)}
+		Translate: func(s backend.Seams, process session.Spawner) session.Spawner {
+			return &acpclient.Spawner{Process: process, Seams: s}
 		},
 		Options: session.Options{
 			Cwd: "/", MaxRestarts: 8, Spawner: transport.InMemory{Clock: w.Clock(), Exec: w.Executor(), Program: a},

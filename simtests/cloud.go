@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
@@ -41,7 +42,7 @@ func (w *World) DialCloud(o *sdk.Options, s *cloudtest.Server) (*sdk.Client, err
 	}
 	w.serve(s)
 	own.Runtime = w.rt
-	own.Backend = sdk.QoderCloud(sdk.CloudConfig{HTTP: s, BaseURL: "https://cloud.invalid"})
+	own.Backend = cloud.Backend(cloud.Config{HTTP: s, BaseURL: "https://cloud.invalid"})
 	w.watch(&own, nil)
 	c := sdk.NewClient(&own)
 	if err := c.Connect(w.ctx); err != nil {

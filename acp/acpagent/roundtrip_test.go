@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/acp/acpagent"
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -202,7 +203,7 @@ func TestRoundTrip(t *testing.T) {
 
 		program := &served{config: func() acpagent.Config { return acpagent.Config{Options: script()} }}
 		got := playRoundTrip(t, &sdk.Options{
-			Runtime: front, Backend: sdk.ACP("troupe", "acp"),
+			Runtime: front, Backend: acpclient.Backend("troupe", "acp"),
 			Spawner: transport.InMemory{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Program: program},
 		})
 		// The protocol has no place for the reason of a denial.
@@ -234,7 +235,7 @@ func TestFleetOverACP(t *testing.T) {
 			job := fleet.Job{
 				Tasks: []fleet.Task{{ID: "a", Prompt: "install"}, {ID: "b", Prompt: "install"}, {ID: "c", Prompt: "install"}},
 				Options: &sdk.Options{
-					Backend: sdk.ACP("troupe", "acp"), CanUseTool: decide,
+					Backend: acpclient.Backend("troupe", "acp"), CanUseTool: decide,
 					Spawner: transport.InMemory{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Program: program},
 				},
 			}

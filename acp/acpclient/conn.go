@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/acp"
+	"github.com/agent-troupe/troupe/agent/backend"
 	dialect "github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -20,7 +21,7 @@ import (
 // concurrent use.
 type conn struct {
 	setup           dialect.Setup
-	seams           Seams
+	seams           backend.Seams
 	toHost, toAgent func([]byte)
 
 	last    int64 // id of the last request to the agent
@@ -44,7 +45,7 @@ type call struct {
 	done   func(acp.Message)
 }
 
-func newConn(setup dialect.Setup, seams Seams, toHost, toAgent func([]byte)) *conn {
+func newConn(setup dialect.Setup, seams backend.Seams, toHost, toAgent func([]byte)) *conn {
 	if seams.Emit == nil {
 		seams.Emit = func(session.Event) {}
 	}

@@ -1,5 +1,5 @@
 // Package acpclient makes any agent of the Agent Client Protocol the agent of a Troupe
-// session: a [Spawner] starts the agent's process through another spawner, and translates
+// session, by [Backend]: a [Spawner] starts the agent's process through another spawner, and translates
 // between the protocol on the process's stdin and stdout and the stream of messages that
 // sessions speak.
 //

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/agent-troupe/troupe/agent/backend"
 	dialect "github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -22,19 +23,10 @@ const (
 	maxAnswers = 8 << 20
 )
 
-// Seams are what a [Spawner] has of the runtime that it lives in.
-type Seams struct {
-	Clock session.Clock
-	Exec  session.Executor
-	Rand  session.Rand
-	// Emit reports an event of the session. nil: events are dropped.
-	Emit func(session.Event)
-}
-
 // Spawner starts agents of the protocol. It is safe for concurrent use if Process is.
 type Spawner struct {
 	Process session.Spawner // starts the agent's process. Required
-	Seams   Seams
+	Seams   backend.Seams
 	MaxLine int // the longest line of the agent that is read, in bytes; 0: protocol.DefaultMaxLine
 }
 

@@ -4,7 +4,12 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
 
+	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -15,14 +20,28 @@ import (
 // busy (429), is made up to 5 times. Any other failure is a *[session.CloudError]: of an id that
 // does not exist its Status is 404. Each attempt ends after 30 s, all of them with ctx.
 type Cleanup struct {
-	cfg  Config
-	host Host
+	cfg  target
+	host backend.Seams
 }
 
-// NewCleanup returns what cleans up the cloud of c, whose Agent is not used.
-func NewCleanup(c Config, h Host) *Cleanup {
-	c.BaseURL = c.address()
-	return &Cleanup{cfg: c, host: h}
+// NewCleanup returns what cleans up after sessions with these options. Of the options it
+// uses Backend, which must be one of [Backend], Auth, Env, UnsetEnv and CleanEnv. It needs
+// no session, and none may use what it removes. Options of another backend, or without an
+// access token, are a *[session.ConfigError].
+func NewCleanup(o *session.Options) (*Cleanup, error) {
+	b, ok := o.Backend.(*service)
+	if !ok {
+		return nil, &session.ConfigError{Option: "Backend", Problem: "does not run in the cloud", Fix: "use cloud.Backend"}
+	}
+	in := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
+	t, err := b.target(&in)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := qoder.AccessToken(&in); err != nil {
+		return nil, &session.ConfigError{Option: "Auth", Backend: qoder.Name, Problem: err.Error(), Fix: "use session.AccessToken or session.AccessTokenFromEnv"}
+	}
+	return &Cleanup{t, backend.Seams{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Rand: kernel.NewRand(nil)}}, nil
 }
 
 // Archive archives what the event says was created: the session, then the agent. Lists of the
@@ -74,7 +93,7 @@ func (c *Cleanup) DeleteAgent(ctx context.Context, id string) error {
 func (c *Cleanup) do(ctx context.Context, op, method, path string) error {
 	rt, done := c.cfg.transport()
 	defer done()
-	requests := client{base: c.cfg.BaseURL, token: c.cfg.Token, http: rt, clock: c.host.Clock}
+	requests := client{base: c.cfg.BaseURL, token: c.cfg.token, http: rt, clock: c.host.Clock}
 	for try := 1; ; try++ {
 		err := requests.bare(ctx, op, method, path)
 		if err == nil {

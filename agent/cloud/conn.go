@@ -12,11 +12,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// conn is one connection of an [Agent] to the cloud. Its state belongs to the goroutine of
+// conn is one connection of a [program] to the cloud. Its state belongs to the goroutine of
 // Serve, which waits in Port.Next alone. Requests are tasks, and hand what they learn to that
 // goroutine through the queue.
 type conn struct {
-	*Agent
+	*program
 	port   agent.Port
 	client client
 	ctx    context.Context
@@ -37,12 +37,12 @@ type conn struct {
 	exit        *agent.Exit // how the connection ends; nil: it goes on
 }
 
-func newConn(a *Agent, port agent.Port) *conn {
-	c := &conn{Agent: a, port: port}
+func newConn(a *program, port agent.Port) *conn {
+	c := &conn{program: a, port: port}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	rt, idle := a.cfg.transport()
 	c.idle = idle
-	c.client = client{base: a.cfg.BaseURL, token: a.cfg.Token, http: rt, clock: a.host.Clock}
+	c.client = client{base: a.cfg.BaseURL, token: a.cfg.token, http: rt, clock: a.host.Clock}
 	c.queue.exec = a.host.Exec
 	if s, ok := port.(agent.Signaller); ok {
 		c.queue.wake = func() { s.Signal(errWake) }

@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
+	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -126,8 +128,12 @@ func (h *host) of(kind string) (all []map[string]any) {
 
 // connections makes an agent, and a function that serves one connection of it.
 func connections(s *cloudtest.Server, emit func(session.Event)) func(*host) <-chan agent.Exit {
-	a := cloud.New(cloud.Config{HTTP: s, Agent: session.CloudAgent{Session: session.CloudSession{ID: "s"}}},
-		cloud.Host{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Rand: kernel.NewRand(new(uint64(1))), Emit: emit})
+	in := &dialect.Input{Options: session.Options{ExperimentalCloudAgent: &session.CloudAgent{Session: session.CloudSession{ID: "s"}}}}
+	what, err := cloud.Backend(cloud.Config{HTTP: s}).(backend.Backend).Agent(in)
+	if err != nil {
+		panic(err)
+	}
+	a := what.NewProgram(backend.Seams{Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Rand: kernel.NewRand(new(uint64(1))), Emit: emit})
 	return func(h *host) <-chan agent.Exit {
 		exit := make(chan agent.Exit, 1)
 		go func() { exit <- a.Serve(agent.Launch{}, h) }()

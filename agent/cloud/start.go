@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -23,7 +24,7 @@ func (c *conn) start() {
 		}
 		return
 	}
-	want, agentID := c.cfg.Agent, c.agentID
+	want, agentID := c.cfg.agent, c.agentID
 	c.host.Exec.Go(func() {
 		created := false
 		if agentID == "" {
@@ -107,7 +108,7 @@ func hadNoEffect(err error) (after time.Duration, again bool) {
 // sleep waits, and reports false if ctx ends before.
 func (c *conn) sleep(ctx context.Context, d time.Duration) bool { return sleep(ctx, c.host, d) }
 
-func sleep(ctx context.Context, h Host, d time.Duration) bool {
+func sleep(ctx context.Context, h backend.Seams, d time.Duration) bool {
 	over := make(chan struct{})
 	timer := h.Clock.AfterFunc(d, func() { close(over) })
 	defer timer.Stop()

@@ -81,7 +81,7 @@ func (c *conn) openStream() {
 	if c.lastID != "" {
 		query.Set("after_id", c.lastID)
 	}
-	if st := c.cfg.Agent.Stream; st != nil {
+	if st := c.cfg.agent.Stream; st != nil {
 		if ms, ok := st.DeltaFlushIntervalMs.Value(); ok {
 			query.Set("delta_flush_interval_ms", strconv.Itoa(ms))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -66,7 +67,7 @@ func (b binaries) testACPRoundTrip(t *testing.T) {
 	}
 	script := map[string]string{"TROUPE_SCRIPT": file}
 	direct, askedDirect := played(sdk.Claude(sdk.ClaudeConfig{Path: b.agent}), script)
-	over, askedOver := played(sdk.ACP(b.troupe, "acp", "--agent", "claude", "--path", b.agent), script)
+	over, askedOver := played(acpclient.Backend(b.troupe, "acp", "--agent", "claude", "--path", b.agent), script)
 	assert.Equal(t, askedDirect, askedOver)
 	assert.Len(t, askedDirect, 4)
 	at := slices.Index(direct, `result of call 3 "keep it" true`)

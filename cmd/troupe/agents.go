@@ -11,7 +11,9 @@ import (
 
 	"mvdan.cc/sh/v3/shell"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -65,6 +67,9 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 		s.opts.Backend = sdk.Claude(sdk.ClaudeConfig{Path: s.path})
 	case qoder.Name:
 		s.opts.Backend = sdk.Qoder(sdk.QoderConfig{Path: s.path})
+		if s.inCloud() && s.path == "" {
+			s.opts.Backend = cloud.Backend(cloud.Config{})
+		}
 		if s.opts.Auth == nil {
 			s.opts.Auth = qoderAuth(s.variable(getenv))
 		}
@@ -90,7 +95,7 @@ func (s *settings) overACP(command string, getenv func(string) string) error {
 		return &usageError{"--agent: " + nameACP + " has no command", `write it after the colon, such as --agent "acp:gemini --experimental-acp"`}
 	}
 	s.agent = nameACP
-	s.opts.Backend = sdk.ACP(words...)
+	s.opts.Backend = acpclient.Backend(words...)
 	return nil
 }
 

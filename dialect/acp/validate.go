@@ -39,7 +39,7 @@ func refusal(option string) (problem, fix string) {
 	case "SDKMCPServers", "SDKMCPServerConfigs":
 		return "cannot be reached: the protocol has no connection from the agent to MCP servers in this process", "run the server as a process or with a URL, and put it into MCPServers"
 	case "PathToExecutable", "Executable", "ExecutableArgs", "ExtraArgs":
-		return "has no effect: the backend has the whole command", "put the program and its arguments into sdk.ACP"
+		return "has no effect: the backend has the whole command", "put the program and its arguments into acpclient.Backend"
 	case "SessionID":
 		return "cannot be chosen: the agent makes the session's id", "leave it out, and read the id from Client.SessionID"
 	case "Auth":
@@ -52,7 +52,7 @@ func (d Dialect) check(o *dialect.Input) *build.Problems {
 	p := &build.Problems{Backend: Name}
 	switch {
 	case len(d.command) == 0 || d.command[0] == "":
-		p.Add("Backend", "has no program", "give the agent's command, such as sdk.ACP(\"gemini\", \"--experimental-acp\")")
+		p.Add("Backend", "has no program", "give the agent's command, such as acpclient.Backend(\"gemini\", \"--experimental-acp\")")
 		return p
 	case slices.ContainsFunc(d.command, func(s string) bool { return strings.IndexByte(s, 0) >= 0 }):
 		p.Add("Backend", "has a NUL byte in its command", "remove it")

@@ -44,7 +44,7 @@ func check(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 		p.Lacks(fmt.Sprintf("Plugins[%d].SkipMCPDiscovery", i), pl.SkipMCPDiscovery, "use AllowedMCPServerNames")
 	}
 	checkHooks(o, p)
-	p.AddIf(o.ExperimentalCloudAgent != nil, "ExperimentalCloudAgent", "cannot be used with qodercli: the agent is in the cloud", "open the session with package sdk and sdk.QoderCloud, or leave it out")
+	p.AddIf(o.ExperimentalCloudAgent != nil, "ExperimentalCloudAgent", "cannot be used with qodercli: the agent is in the cloud", "import \"github.com/agent-troupe/troupe/agent/cloud\" and set Backend to cloud.Backend(cloud.Config{}), or leave it out")
 	p.NoEffect("DebugFile", o.DebugFile != "")
 	p.NoEffect("IncludeHookEvents", o.IncludeHookEvents)
 	p.NoEffect("ToolConfig", o.ToolConfig != nil)

@@ -19,6 +19,7 @@ import (
 	"syscall"
 
 	"github.com/agent-troupe/troupe/acp/acpagent"
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
@@ -66,7 +67,7 @@ func run(ctx context.Context, command []string) (err error) {
 		command = []string{self, asAgent}
 	}
 	client := sdk.NewClient(&sdk.Options{
-		Backend:    sdk.ACP(command...),
+		Backend:    acpclient.Backend(command...),
 		CanUseTool: decide,
 		OnEvent: func(r session.EventRecord) {
 			if s, ok := r.Event.(*session.StderrLine); ok {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
@@ -57,7 +58,7 @@ func options(id string) *sdk.Options {
 		return &cloudtest.Fault{ResetAt: 200} // the connection breaks after so many bytes
 	}}
 	return &sdk.Options{
-		Backend: sdk.QoderCloud(sdk.CloudConfig{HTTP: service}),
+		Backend: cloud.Backend(cloud.Config{HTTP: service}),
 		Auth:    session.AccessToken("a token"),
 		ExperimentalCloudAgent: &session.CloudAgent{
 			Agent:   &session.CloudAgentReference{Create: &session.CloudAgentCreate{Name: "greeter", Model: "auto"}},

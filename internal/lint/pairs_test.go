@@ -15,7 +15,6 @@ import (
 var pairs = map[string]string{
 	"internal runtime": "internal/world, where tests run whole sessions, is above runtime",
 	"agent internal":   "internal/world plays scripted agents; agent/cloud runs on the kernel's seams",
-	"acp sdk":          "acp/acpagent serves sessions of sdk; sdk drives agents through acp/acpclient",
 	"acp dialect":      "dialect/acp uses the types of acp; acp/acpclient is made of that dialect",
 }
 

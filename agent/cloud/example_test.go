@@ -1,9 +1,10 @@
-package sdk_test
+package cloud_test
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -11,9 +12,9 @@ import (
 
 // The service is one in memory, so that the example needs no account. Leave HTTP out to talk
 // to Qoder's.
-func ExampleQoderCloud() {
+func ExampleBackend() {
 	opts := &sdk.Options{
-		Backend: sdk.QoderCloud(sdk.CloudConfig{HTTP: &cloudtest.Server{}}),
+		Backend: cloud.Backend(cloud.Config{HTTP: &cloudtest.Server{}}),
 		Auth:    session.AccessToken("a token"),
 		ExperimentalCloudAgent: &session.CloudAgent{
 			Agent:   &session.CloudAgentReference{ID: "agent_7"},
