@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -33,7 +34,7 @@ func TestADirectoryThatAgentsCannotWrite(t *testing.T) {
 		"private":                      {sdk.Options{Backend: program, Isolation: session.IsolationPrivate}, map[string]string{"HOME": file}, ""},
 		"nothing is stored":            {sdk.Options{Backend: program, PersistSession: sdk.Some(false)}, map[string]string{"HOME": file}, ""},
 		"in memory":                    {sdk.Options{Backend: scripted.New()}, map[string]string{"HOME": file}, ""},
-		"another agent":                {sdk.Options{Backend: sdk.ACP("x")}, map[string]string{"HOME": file}, ""},
+		"another agent":                {sdk.Options{Backend: acpclient.Backend("x")}, map[string]string{"HOME": file}, ""},
 		"a home that is there":         {sdk.Options{Backend: program}, map[string]string{"HOME": t.TempDir()}, ""},
 		"a home that is not there yet": {sdk.Options{Backend: program}, map[string]string{"HOME": filepath.Join(t.TempDir(), "a", "b")}, ""},
 	} {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -22,7 +23,7 @@ func TestEnvironmentOfASharedServer(t *testing.T) {
 		"claude":            {o: sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, want: []string{"MY_KEY=key", "PATH=/bin", "QODER_SERVICE_ACCOUNT_KEY=key", "TOKEN=host"}},
 		"qoder":             {o: sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{})}, want: []string{"CLAUDECODE=1", "DEBUG=1", "MY_KEY=key", "PATH=/bin", "QODER_SERVICE_ACCOUNT_KEY=key", "TOKEN=host"}},
 		"a service account": {o: sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "MY_KEY"}}, want: []string{"CLAUDECODE=1", "DEBUG=1", "PATH=/bin", "TOKEN=host"}},
-		"another agent":     {o: sdk.Options{Backend: sdk.ACP("x")}, want: []string{"CLAUDECODE=1", "DEBUG=1", "MY_KEY=key", "NODE_OPTIONS=--require=x", "PATH=/bin", "QODER_SERVICE_ACCOUNT_KEY=key", "TOKEN=host"}},
+		"another agent":     {o: sdk.Options{Backend: acpclient.Backend("x")}, want: []string{"CLAUDECODE=1", "DEBUG=1", "MY_KEY=key", "NODE_OPTIONS=--require=x", "PATH=/bin", "QODER_SERVICE_ACCOUNT_KEY=key", "TOKEN=host"}},
 		"not chosen":        {o: sdk.Options{}, want: []string{"MY_KEY=key", "PATH=/bin", "QODER_SERVICE_ACCOUNT_KEY=key", "TOKEN=host"}},
 		"UnsetEnv":          {o: sdk.Options{UnsetEnv: []string{"TOKEN", "MY_KEY", "QODER_SERVICE_ACCOUNT_KEY"}}, want: []string{"PATH=/bin"}},
 		"CleanEnv":          {o: sdk.Options{CleanEnv: true, Env: map[string]string{"PATH": "/own"}}, own: map[string]string{"A": "b"}, want: []string{"A=b", "PATH=/own"}},

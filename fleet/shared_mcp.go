@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/breaker"

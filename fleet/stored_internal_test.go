@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -38,7 +39,7 @@ func TestSessionsThatAreLost(t *testing.T) {
 		"no id":              {id: "a title"},
 		"an agent elsewhere": {id: id, change: func(o *sdk.Options) { o.Spawner = elsewhere{} }},
 		"an agent in memory": {id: id, change: func(o *sdk.Options) { o.Backend = scripted.New() }},
-		"another agent":      {id: id, change: func(o *sdk.Options) { o.Backend = sdk.ACP("x") }},
+		"another agent":      {id: id, change: func(o *sdk.Options) { o.Backend = acpclient.Backend("x") }},
 		"no home":            {id: id, change: func(o *sdk.Options) { o.Env["HOME"] = "" }},
 		"Qoder":              {file: "home/.qoder/projects/-w/" + id + ".jsonl", text: said, id: id, change: func(o *sdk.Options) { o.Backend = sdk.Qoder(sdk.QoderConfig{}) }},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -75,7 +76,7 @@ func TestHostGitLeavesTheContainerClosed(t *testing.T) {
 	repo, out := repository(t), t.TempDir()
 	proof := filepath.Join(t.TempDir(), "proof")
 	o := &sdk.Options{
-		Backend: sdk.ACP(os.Args[0]), Env: map[string]string{helperEnv: "contained", "REDTEAM2_PROOF": proof},
+		Backend: acpclient.Backend(os.Args[0]), Env: map[string]string{helperEnv: "contained", "REDTEAM2_PROOF": proof},
 		Spawner: sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 			return append([]string{"unshare", "-m", "sh", "-c", script, "sh", c.Dir}, c.Argv()...), nil, nil
 		}),
