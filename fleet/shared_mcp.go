@@ -234,7 +234,7 @@ func sharedEnv(host []string, o *sdk.Options, own map[string]string) []string {
 // chosen yet counts as all of them.
 func notInherited(o *sdk.Options) []string {
 	switch backendName(o) {
-	case acp.Name:
+	case acpAgent:
 		return nil
 	case qoder.Name:
 		return qoder.NotInherited(o.Auth)

@@ -15,6 +15,7 @@ import (
 var pairs = map[string]string{
 	"internal runtime": "internal/world, where tests run whole sessions, is above runtime",
 	"agent internal":   "internal/world plays scripted agents; agent/cloud runs on the kernel's seams",
+	"dialect internal": "internal/world speaks a dialect; dialects read option files",
 	"acp dialect":      "dialect/acp uses the types of acp; acp/acpclient is made of that dialect",
 }
 
