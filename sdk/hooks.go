@@ -24,10 +24,10 @@ type HookOption func(*Hook)
 // pattern matches the event's source, trigger or type. "" and "*" match everything.
 //
 // A list of names ("Bash|Write", "mcp__tracker") matches each name as a whole; the
-// name of an MCP server matches all its tools. Any other pattern is a regular
-// expression of package regexp, which may match anywhere in the name
-// ("^mcp__.*__delete", "(?i)bash"). Troupe does the matching, not the agent. A pattern
-// that package regexp rejects is a *[ConfigError].
+// name of an MCP server matches all its tools. A name that no tool is known by is a
+// [Warning]. Any other pattern is a regular expression of package regexp, which may
+// match anywhere in the name ("^mcp__.*__delete", "(?i)bash"). Troupe does the
+// matching, not the agent. A pattern that package regexp rejects is a *[ConfigError].
 func Match(pattern string) HookOption { return func(h *Hook) { h.Matcher = pattern } }
 
 // Timeout sets how long the agent waits for the hook. Without it, or with 0, the
@@ -120,4 +120,18 @@ func hookProblem(h *Hook, i int) error {
 		return &ConfigError{Option: at + ".Match", Problem: err.Error(), Fix: "fix the pattern, or match in the handler"}
 	}
 	return nil
+}
+
+// hookWarnings are about names in matchers that no tool has.
+func hookWarnings(o *Options) []Warning {
+	var all []Warning
+	for i := range o.Hooks {
+		h := &o.Hooks[i]
+		for _, name := range hooks.Unknown(h.Event, h.Matcher) {
+			all = append(all, Warning{Option: fmt.Sprintf("Hooks[%d].Match", i), Rule: h.Matcher,
+				Problem: fmt.Sprintf("%q is compared as a whole, and no tool is known by that name: no call reaches the %s hook through it", name, h.Event),
+				Fix:     fmt.Sprintf("write the name of a tool, such as Bash or mcp__server__tool, or (?i)%s.* for every tool whose name contains it", name)})
+		}
+	}
+	return all
 }

@@ -140,6 +140,9 @@ func TestWarningsOfHooks(t *testing.T) {
 				return sdk.SessionStartOutput{}, nil
 			}),
 			sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }),
+			sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+				return sdk.PreToolUseOutput{}, nil
+			}, sdk.Match("Bash|Ba")),
 		}
 		c := w.connect(o)
 		var warned []string
@@ -148,7 +151,7 @@ func TestWarningsOfHooks(t *testing.T) {
 				warned = append(warned, warning.Option)
 			}
 		}
-		assert.Equal(w, []string{"Hooks[0]", "Hooks[1]", "Hooks[2]"}, warned)
+		assert.ElementsMatch(w, []string{"Hooks[0]", "Hooks[1]", "Hooks[2]", "Hooks[4].Match"}, warned)
 		w.close(c)
 	})
 }

@@ -64,6 +64,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 	spec := runtime.Spec{
 		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, &what),
+		Warnings: hookWarnings(o),
 	}
 	if rules != nil {
 		limit, _ := o.PersonLimit()
@@ -74,7 +75,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 		}
 		spec.Options.Hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
 		spec.Options.CanUseTool = keeper.decide
-		spec.Warnings = policyWarnings(o, rules)
+		spec.Warnings = append(spec.Warnings, policyWarnings(o, rules)...)
 		spec.EnforcesPolicy = true
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -73,6 +73,28 @@ func Matches(event protocol.HookEvent, pattern string, input json.RawMessage) (b
 	return m.matches(event, input), nil
 }
 
+// Unknown returns the names of a list that no tool is known by: a hook is not called
+// through them, unless the agent is newer than this package. Nil for a regular
+// expression, and for events without a tool.
+func Unknown(event protocol.HookEvent, pattern string) []string {
+	if subjectKey(event) != "tool_name" || pattern == "*" || strings.Trim(pattern, looserChars) != "" {
+		return nil
+	}
+	var unknown []string
+	for _, name := range split(pattern) {
+		if _, server := serverOf(name); !server && !tools.Known(name) && !slices.Contains(oldTools(), name) {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// oldTools are tools of releases before those that package tools describes, and names
+// that lists of tools in hooks still have.
+func oldTools() []string {
+	return []string{"BashOutput", "LS", "MultiEdit", "NotebookRead", "PowerShell", "SlashCommand", "TodoRead"}
+}
+
 func split(pattern string) []string {
 	names := strings.FieldsFunc(pattern, func(c rune) bool { return c == '|' || c == ',' })
 	for i, name := range names {

@@ -183,3 +183,28 @@ func called(t *testing.T, hook session.Hook, input string) bool {
 	assert.Equal(t, "{}", r.Answer(), "answered in any case")
 	return heard
 }
+
+// Names of a list that no tool has are told of: no call reaches the hook through them.
+func TestNamesThatNoToolHas(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		event   protocol.HookEvent
+		pattern string
+		unknown []string
+	}{
+		{protocol.HookPreToolUse, "Ba", []string{"Ba"}},
+		{protocol.HookPreToolUse, "ash|Bash, bash", []string{"ash", "bash"}},
+		{protocol.HookPostToolUse, "srv", []string{"srv"}},
+		{protocol.HookPermissionRequest, "Write-x", []string{"Write-x"}},
+		{protocol.HookPreToolUse, "", nil},
+		{protocol.HookPreToolUse, "*", nil},
+		{protocol.HookPreToolUse, "Ba.*", nil},
+		{protocol.HookPreToolUse, "Edit|MultiEdit|Write|NotebookEdit|LS", nil},
+		{protocol.HookPreToolUse, "Task|KillShell|BashOutput|AgentOutputTool|PowerShell", nil},
+		{protocol.HookPreToolUse, "mcp__|mcp__srv|mcp__srv__|mcp__my-srv__act", nil},
+		{protocol.HookSubagentStart, "reviewer", nil},
+		{protocol.HookFileChanged, "go.mod|go.sum", nil},
+	} {
+		assert.Equal(t, tc.unknown, hooks.Unknown(tc.event, tc.pattern), "%s of %s", tc.pattern, tc.event)
+	}
+}

@@ -1,5 +1,9 @@
 package tools
 
+// Known reports whether this package has a type for the inputs of a tool, under its
+// present or an older name. For a tool of an MCP server it does.
+func Known(name string) bool { return newInput(name) != nil }
+
 // newInput returns the type of a tool's input, nil for a tool that is not known.
 func newInput(name string) Input {
 	if server, tool, ok := SplitMCP(name); ok {
