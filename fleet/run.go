@@ -106,6 +106,7 @@ type entry struct {
 	tenure   *tenure     // the lease; nil: this program has none
 	late     *Lease      // that the queue extended after this program had lost it; to be given back
 	foreign  *TaskResult // of another program
+	missed   *Change     // the same, while the queue is given the own result
 	claimed  *claimed    // the result that the queue has, until it is in the journal
 	orphan   bool        // an earlier host died while an attempt was under way
 }

@@ -242,13 +242,17 @@ func (r *run) claim(now time.Time, in input) input {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !lost {
-		e.claimed = &c
+		e.claimed, e.missed = &c, nil
 		return in
 	}
-	e.result = nil
+	missed := e.missed
+	e.result, e.missed = nil, nil
 	end.status, end.why, end.lost = Interrupted, ErrLeaseLost.Error(), true
 	if n := len(e.attempts); n > 0 {
 		e.attempts[n-1].Status, e.attempts[n-1].Error = end.status, end.why
+	}
+	if missed != nil {
+		r.exec.Go(func() { r.hear(r.hard, *missed) })
 	}
 	return end
 }
@@ -256,13 +260,14 @@ func (r *run) claim(now time.Time, in input) input {
 // settle gives the result of a task to the queue, before it is in the journal: a result
 // that another program has already given is the one that counts. kept is the result as it
 // goes into the journal, whose text may be in a file. lost: the queue does not take it,
-// because the lease has ended or another program has finished the task.
+// because the lease has ended, also while the result was made, or another program has
+// finished the task.
 func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept json.RawMessage) (lost bool, err error) {
 	r.mu.Lock()
 	t := e.tenure
 	r.mu.Unlock()
 	if t == nil {
-		return false, nil
+		return r.job.Queue != nil, nil
 	}
 	if (result.TextFile != "" || result.StructuredFile != "") && r.job.Store == nil && r.job.Queue != nil { // nobody else could read the files
 		whole := *result
@@ -300,9 +305,7 @@ func (r *run) watchQueue() (stop func()) {
 				r.fail(&queueError{err})
 				return
 			}
-			if err := r.heed(ctx, c); err != nil {
-				r.fail(err)
-			}
+			r.hear(ctx, c)
 		}
 	})
 	return func() {
@@ -311,12 +314,32 @@ func (r *run) watchQueue() (stop func()) {
 	}
 }
 
+// hear is heed, and stops the job if that fails.
+func (r *run) hear(ctx context.Context, c Change) {
+	if err := r.heed(ctx, c); err != nil {
+		r.fail(err)
+	}
+}
+
+// unknown reports whether a change says what the job does not know. A result of another
+// program that comes while this one offers its own to the queue is kept: claim looks at it
+// again if the queue does not take the own one. mu is held.
+func (e *entry) unknown(c *Change) bool {
+	if e == nil || e.ticket() != c.Task || e.foreign != nil {
+		return false
+	}
+	if e.result != nil && c.State == QueueOver && c.Fence != e.result.Fence {
+		e.missed = c
+	}
+	return e.result == nil
+}
+
 // heed tells the plan what another program has done.
 func (r *run) heed(ctx context.Context, c Change) error {
 	id, _, _ := strings.Cut(c.Task, "#")
 	r.mu.Lock()
 	e := r.tasks[id]
-	news := e != nil && e.ticket() == c.Task && e.result == nil && e.foreign == nil
+	news := e.unknown(&c)
 	if news && c.State == QueueFree {
 		r.put(freed{id})
 	}
@@ -338,7 +361,7 @@ func (r *run) heed(ctx context.Context, c Change) error {
 	t.TextFile, t.StructuredFile, t.Fence, t.Worker = "", "", c.Fence, c.Worker
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.result == nil && e.foreign == nil { // still
+	if e.unknown(&c) { // still
 		e.foreign = &t
 		r.usage.add(t.Usage)
 		r.put(foreign{id, t.Status, t.Usage})

@@ -2,6 +2,10 @@ package fleet_test
 
 import (
 	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,5 +51,86 @@ func TestALeaseThatIsExtendedTooLate(t *testing.T) {
 		assert.Equal(t, fleet.Accepted, results["t0"].Status)
 		require.Len(t, starts, 2)
 		assert.Less(t, starts[1], time.Minute, "the lease that was extended would run out after 77 s")
+	})
+}
+
+// The queue tells of the result of another program while this one gives its own, which the
+// queue does not take. The job has not missed it.
+func TestAResultThatComesDuringTheOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+		heard := make(chan struct{})
+		q.watch = func(ctx context.Context) iter.Seq2[fleet.Change, error] {
+			return func(yield func(fleet.Change, error) bool) {
+				for c, err := range q.Queue.Watch(ctx) {
+					if !yield(c, err) {
+						return
+					}
+					if c.State == fleet.QueueOver {
+						close(heard)
+					}
+				}
+			}
+		}
+		q.finish = func(ctx context.Context, l fleet.Lease, _ json.RawMessage) error {
+			assert.NoError(t, q.Queue.Release(ctx, l))
+			l, err := q.Queue.Lease(ctx, "t0", "quick")
+			assert.NoError(t, err)
+			assert.NoError(t, q.Queue.Finish(ctx, l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"}}`)))
+			<-heard
+			return fleet.ErrLeaseLost
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		h, err := fleet.Start(ctx, fast(fleet.Job{Tasks: tasks(1), Out: t.TempDir(), Queue: q, Worker: "slow", Options: private(t, backend())}))
+		require.NoError(t, err)
+		var got []string
+		for r, err := range h.Results(t.Context()) {
+			require.NoError(t, err)
+			got = append(got, r.Worker+" "+r.Text)
+		}
+		assert.Equal(t, []string{"quick quick"}, got)
+	})
+}
+
+// slowStore takes longer than a lease lasts, once.
+type slowStore struct {
+	fleet.Store
+	late bool
+}
+
+func (s *slowStore) Put(ctx context.Context, name string, r io.Reader) error {
+	if strings.HasSuffix(name, "/text.txt") && !s.late {
+		s.late = true
+		time.Sleep(time.Minute)
+	}
+	return s.Store.Put(ctx, name, r)
+}
+
+// A lease that is lost while the answer goes to the store is lost: the result does not count,
+// and the task runs again.
+func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: 40 * time.Second})}
+		q.extend = func(context.Context, fleet.Lease) (fleet.Lease, error) { return fleet.Lease{}, fleet.ErrLeaseLost }
+		long := strings.Repeat("a long answer ", 10_000)
+		job := fast(fleet.Job{
+			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Store: &slowStore{Store: fleet.DirStore(t.TempDir())}, Worker: "one",
+			Options: private(t, backend(turn(&scripted.Result{Text: &long}))),
+		})
+		results, err := collect(t, job)
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, results["t0"].Fence)
+		over := 0
+		for c, err := range q.Queue.Watch(t.Context()) {
+			require.NoError(t, err)
+			assert.Equal(t, fleet.QueueOver, c.State)
+			assert.EqualValues(t, 2, c.Fence, "the queue has the same result")
+			over++
+			break
+		}
+		assert.Equal(t, 1, over)
 	})
 }
