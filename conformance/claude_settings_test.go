@@ -30,7 +30,7 @@ func effective(t *testing.T, doc []byte) (settings map[string]any, ok bool) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "settings.json")
 	require.NoError(t, os.WriteFile(file, doc, 0o600))
-	cmd := exec.Command(conformance.Claude.CLI(t), "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose", //nolint:gosec // the agent under test
+	cmd := exec.Command(conformance.Claude.CLI(t), "-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--setting-sources=", "--settings", file)
 	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=x", "ANTHROPIC_BASE_URL=http://127.0.0.1:9", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}

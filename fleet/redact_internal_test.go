@@ -3,7 +3,6 @@ package fleet
 import (
 	"encoding/json"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,5 +45,5 @@ func TestSecretsAreFoundAsTheyAreWritten(t *testing.T) {
 	s.variable("PLACE", "not a secret at all")
 	const text = "short lines, of a text, not a secret at all"
 	assert.Equal(t, text, s.replacer().Replace(text))
-	assert.False(t, strings.Contains(s.replacer().Replace("a\nb\nlines\nof a text"), "lines"))
+	assert.NotContains(t, s.replacer().Replace("a\nb\nlines\nof a text"), "lines")
 }

@@ -23,14 +23,21 @@ import (
 // pipeWait is how long a pipe without a byte is waited for: its writer may live for hours.
 const pipeWait = 3 * time.Second
 
+// pipedFile says whether a file has data that was piped in: /dev/null, a socket and a
+// closed file have none.
+func pipedFile(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && (st.Mode()&fs.ModeNamedPipe != 0 || st.Mode().IsRegular())
+}
+
 // piped is what was piped in next to a prompt in the arguments: data that follows it.
 func (r *runner) piped(ctx context.Context) (string, error) {
 	if r.process.stdinTTY {
 		return "", nil
 	}
 	if f, ok := r.process.stdin.(*os.File); ok {
-		if st, err := f.Stat(); err != nil || st.Mode()&fs.ModeNamedPipe == 0 && !st.Mode().IsRegular() {
-			return "", nil //nolint:nilerr // /dev/null, a socket, or closed: nothing is piped in
+		if !pipedFile(f) {
+			return "", nil
 		}
 	}
 	first, all := make(chan struct{}, 1), make(chan []byte, 1)

@@ -72,7 +72,7 @@ func TestWebhook(t *testing.T) {
 func TestWebhookErrorsHideTheURL(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for name, url := range map[string]string{

@@ -1,4 +1,4 @@
-// Package dispatchtest runs a callback actor by itself, in virtual time, for the
+// Package callbacktest runs a callback actor by itself, in virtual time, for the
 // tests of the packages that make one.
 //
 // What must not live here: anything that another package than a test imports.
