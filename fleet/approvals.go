@@ -40,7 +40,12 @@ type Approval struct {
 	Attempt int             `json:"attempt"`
 	Tool    string          `json:"tool"`
 	Input   json.RawMessage `json:"input"`
-	At      time.Time       `json:"at"`
+	// Cwd is the directory that the agent works in, as the agent names it.
+	Cwd string `json:"cwd,omitempty"`
+	// Said is what the agent, or its subagent, said last before the call: the end of it, if
+	// it is longer than 2,000 bytes.
+	Said string    `json:"said,omitempty"`
+	At   time.Time `json:"at"`
 }
 
 // ErrNoApproval says that no call with the id waits: there was none, somebody has decided,
@@ -163,7 +168,7 @@ func (r *run) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReques
 	if req.ToolName == "AskUserQuestion" || req.ToolName == "ExitPlanMode" {
 		return sdk.Deny("Nobody is there to answer. Decide yourself and go on."), nil
 	}
-	call, isNew := r.called(a, req)
+	call, isNew := r.called(a, req, r.saidBefore(ctx, a, req.ToolUseID))
 	if isNew {
 		if err := r.append(ctx, r.record(kindAsked, a.task.ID, a.number, call.Approval)); err != nil {
 			r.fail(err)
@@ -204,7 +209,7 @@ func (r *run) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReques
 }
 
 // called finds the call among those that the task has asked for, or adds it.
-func (r *run) called(a *attempt, req *sdk.ToolPermissionRequest) (call *asked, isNew bool) {
+func (r *run) called(a *attempt, req *sdk.ToolPermissionRequest, said string) (call *asked, isNew bool) {
 	id := callID(a.task.ID, req.ToolName, req.Input)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -221,7 +226,10 @@ func (r *run) called(a *attempt, req *sdk.ToolPermissionRequest) (call *asked, i
 		if number > 1 {
 			id += fmt.Sprintf("-%d", number)
 		}
-		call = &asked{Approval: Approval{ID: id, Task: a.task.ID, Attempt: a.number, Tool: req.ToolName, Input: req.Input, At: r.clock.Now().UTC()}}
+		call = &asked{Approval: Approval{
+			ID: id, Task: a.task.ID, Attempt: a.number, Tool: req.ToolName, Input: req.Input,
+			Cwd: cmp.Or(req.Cwd, a.opts.Cwd), Said: said, At: r.clock.Now().UTC(),
+		}}
 		e.asks = append(e.asks, call)
 		isNew = true
 	}

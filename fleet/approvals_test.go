@@ -20,7 +20,7 @@ func deploying() []scripted.Turn {
 	return []scripted.Turn{
 		when("was approved, once", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
 		when("was denied by a person. not on Friday", scripted.Text("I leave it")),
-		when("do", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
+		when("do", scripted.Text("Now I deploy."), &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy", "n": 1}, Result: "deployed"}, scripted.Text("end")),
 	}
 }
 
@@ -43,6 +43,8 @@ func TestApprovalAtOnce(t *testing.T) {
 			a := asks(t, h)
 			assert.Equal(t, []any{"t0", "Bash"}, []any{a.Task, a.Tool})
 			assert.JSONEq(t, `{"command":"deploy","n":1}`, string(a.Input))
+			assert.Equal(t, "Now I deploy.", a.Said)
+			assert.True(t, filepath.IsAbs(a.Cwd), a.Cwd)
 			require.ErrorIs(t, h.Decide(t.Context(), a.ID+"x", true, ""), fleet.ErrNoApproval)
 			require.NoError(t, h.Decide(t.Context(), a.ID, allow, "not on Friday"))
 			require.ErrorIs(t, h.Decide(t.Context(), a.ID, true, ""), fleet.ErrNoApproval, "an answer works once")

@@ -49,9 +49,10 @@ type attempt struct {
 	script   journal.File // the transcript; nil: none
 	unkept   error        // why the transcript is not complete
 	refusals refusals     // of the turn
-	asked    bool         // a model was
-	ready    bool         // the agent was
-	proved   time.Time    // when the plan was told last that the model's API works
+	said     sayings
+	asked    bool      // a model was
+	ready    bool      // the agent was
+	proved   time.Time // when the plan was told last that the model's API works
 	report
 }
 

@@ -237,6 +237,7 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 			r.sees(a, m.APIErrorStatus, m.Error, 0)
 		}
 		r.proves(a, m)
+		r.says(a, m)
 		for _, use := range sdk.ToolUses(m) {
 			a.ToolCalls++
 			r.doing(a, use.Name)
@@ -251,6 +252,7 @@ func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	}
 	a.denied(result)
 	a.modeled(result)
+	r.turnSaid(a)
 	r.bill(a, result)
 	return result
 }

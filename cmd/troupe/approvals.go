@@ -24,16 +24,25 @@ Commands:
   list                  the calls that wait, with their ids; the default
   allow ID...           allow calls, each once; the beginning of an id will do
   deny ID [REASON]      deny a call; the model reads the reason
+  ask                   ask about each call that waits, as troupe chat does: y, n, a, ? or a reason
+
+A call is like another one if it is of the same tool with the same input, whatever the task and its
+directory; the description of a command does not count. With --like, and after the answer a, all calls
+like it that wait are allowed too.
 
 If the process that ran the job is gone, list reads the journal, and allow and deny write into it:
 troupe batch --resume obeys.
 `)
-	writeFlags(&b, []flagGroup{{"Flags", ctlFlags()}})
+	writeFlags(&b, []flagGroup{{"Flags", append(ctlFlags(), likeFlag())}})
 	b.WriteString(`
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
 `)
 	return b.String()
+}
+
+func likeFlag() flagSpec {
+	return flagSpec{name: "like", help: "with allow and deny: also all other calls that wait and are like it", set: on(func(s *settings) *bool { return &s.like })}
 }
 
 // approvalsCommand is troupe approvals.
@@ -48,19 +57,24 @@ func approvalsCommand(ctx context.Context, p process, c *console, args []string)
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
+	if s.like && name != "allow" && name != "deny" {
+		return c.usage(&usageError{"--like is for allow and deny", "leave it out"})
+	}
 	switch {
+	case name == "ask" && len(rest) == 0:
+		return askApprovals(ctx, p, c, dir)
 	case name == "list" && len(rest) == 0:
 		return s.listApprovals(ctx, c, dir)
 	case name == "allow" && len(rest) > 0:
 		code := exitOK
 		for _, id := range rest {
-			code = max(code, ctlSend(ctx, c, dir, control.Command{Op: control.Allow, Approval: wholeID(ctx, dir, id)}))
+			code = max(code, s.answer(ctx, c, dir, control.Command{Op: control.Allow, Approval: id}))
 		}
 		return code
 	case name == "deny" && len(rest) > 0:
-		return ctlSend(ctx, c, dir, control.Command{Op: control.Deny, Approval: wholeID(ctx, dir, rest[0]), Reason: strings.Join(rest[1:], " ")})
+		return s.answer(ctx, c, dir, control.Command{Op: control.Deny, Approval: rest[0], Reason: strings.Join(rest[1:], " ")})
 	}
-	return c.usage(&usageError{"troupe approvals takes list, allow ID... or deny ID [REASON]", "troupe approvals DIR lists the ids"})
+	return c.usage(&usageError{"troupe approvals takes list, ask, allow ID... or deny ID [REASON]", "troupe approvals DIR lists the ids"})
 }
 
 // wholeID is the id of the one call that waits and whose id begins so; else the id as it is,
@@ -102,8 +116,8 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 	var b strings.Builder
 	for i := range j.Approvals {
 		a := &j.Approvals[i]
-		fmt.Fprintf(&b, "%s  %s, %s ago\n  %s\n", printable(a.ID), shorten(a.Task, 40), rounded(time.Since(a.At)), shorten(a.Tool, 60))
-		writeInput(&b, a.Input)
+		fmt.Fprintf(&b, "%s  %s, %s ago\n", printable(a.ID), shorten(a.Task, 40), rounded(time.Since(a.At)))
+		writeApproval(&b, a, shorten(a.Tool, 60))
 	}
 	if b.Len() == 0 {
 		b.WriteString("no call waits for a person\n")

@@ -53,33 +53,44 @@ func judged(line string) (v verdict, reason string) {
 	return unclear, ""
 }
 
-// verdictOf asks about a call until the answer is clear. At the end of the terminal the
-// call is denied.
+// verdictOf asks about a call. At the end of the terminal the call is denied.
 func (d *decider) verdictOf(ctx context.Context, req *sdk.ToolPermissionRequest, question string) (sdk.PermissionResult, error) {
 	scope, updates := d.scope(req)
 	if len(updates) > 0 {
 		question += "  a allows until this session ends: " + scope + "\n"
 	}
+	if scope != "" {
+		scope = "until this session ends: " + scope
+	}
+	v, reason, err := d.settle(ctx, question, scope)
+	switch {
+	case err != nil:
+		return sdk.PermissionResult{}, err
+	case v == allowed:
+		return sdk.Allow(), nil
+	case v == always:
+		d.remember(req, updates)
+		result := sdk.Allow()
+		result.UpdatedPermissions = updates
+		return result, nil
+	case reason != "":
+		return sdk.Deny(deniedWithReason + reason), nil
+	}
+	return sdk.Deny(deniedByUser), nil
+}
+
+// settle asks until the answer is clear: allowed, always or denied, and unclear at the end of
+// the terminal. scope is what always allows besides; "": it is not offered.
+func (d *decider) settle(ctx context.Context, question, scope string) (v verdict, reason string, err error) {
 	for {
 		line, err := d.ask(ctx, question+allowQuestion)
 		if err != nil {
-			return sdk.PermissionResult{}, err
+			return unclear, "", err
 		}
 		v, reason := judged(line)
 		switch {
-		case d.over() && v == unclear:
-			return sdk.Deny(deniedByUser), nil
-		case v == allowed:
-			return sdk.Allow(), nil
-		case v == always && scope != "":
-			d.remember(req, updates)
-			result := sdk.Allow()
-			result.UpdatedPermissions = updates
-			return result, nil
-		case v == denied && reason != "":
-			return sdk.Deny(deniedWithReason + reason), nil
-		case v == denied:
-			return sdk.Deny(deniedByUser), nil
+		case v == allowed, v == denied, v == always && scope != "", v == unclear && d.over():
+			return v, reason, nil
 		case v == explain:
 			question = answersHelp(scope)
 		case v == always:
@@ -95,7 +106,7 @@ func (d *decider) verdictOf(ctx context.Context, req *sdk.ToolPermissionRequest,
 func answersHelp(scope string) string {
 	help := "  y  allow this call\n  n  deny it; what follows the n, or any other sentence, tells the agent why\n"
 	if scope != "" {
-		help += "  a  allow it, and until this session ends: " + scope + "\n"
+		help += "  a  allow it, and " + scope + "\n"
 	}
 	return help + "  ?  this text\n"
 }

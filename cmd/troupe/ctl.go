@@ -166,6 +166,8 @@ func (s *settings) ofJob(args []string, command, def string) (dir, name string, 
 	flags := ctlFlags()
 	if command == "ctl" {
 		flags = append(flags, statusFlag())
+	} else {
+		flags = append(flags, likeFlag())
 	}
 	if err := parse(flags, args, s); err != nil || s.help {
 		return "", "", nil, err

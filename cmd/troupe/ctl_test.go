@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -174,6 +175,132 @@ func TestApprovalsCommand(t *testing.T) {
 		{"batch", file, "-a", agent, "--webhook", "https://x.example"}, {"batch", file, "-a", agent, "--approvals", "--webhook", "https://x.example"}, {"batch", file, "-a", agent, "--approvals", "--webhook", "http://x.example"}} {
 		w := newWorld()
 		assert.Equal(t, exitUsage, w.run(args...), args)
+	}
+}
+
+// asked is a job of four tasks whose calls wait: three are alike but for the description, in
+// directories of their own.
+func asked(t *testing.T) (out string, job *world, code <-chan int) {
+	t.Helper()
+	call := func(prompt, command, description string) string {
+		return fmt.Sprintf(`  - {match: %q, steps: [{text: "I look\nfirst %s"}, {tool_use: {name: Bash, input: {command: %q, description: %q}, result: "ran %s"}}, {text: ended}]}`, prompt, prompt, command, description, prompt) + "\n"
+	}
+	agent := script(t, "turns:\n"+call("one", "make x", "Makes x")+call("two", "make x", "Make the x")+call("three", "make y", "Makes x")+call("four", "make x", ""))
+	file := taskFile(t, "t.jsonl", "{\"prompt\":\"one\"}\n{\"prompt\":\"two\"}\n{\"prompt\":\"three\"}\n{\"prompt\":\"four\"}\n")
+	out = t.TempDir()
+	job = newWorld()
+	code = job.start("batch", "-a", agent, file, "--approvals", "-j", "4", "-O", out)
+	require.Eventually(t, func() bool {
+		w := newWorld()
+		w.run("approvals", out)
+		return strings.Count(w.out.String(), "  command: ") == 4
+	}, 20*time.Second, 10*time.Millisecond)
+	return out, job, code
+}
+
+// transcriptOf is what became of a task of asked.
+func transcriptOf(t *testing.T, out string, n int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(out, fmt.Sprintf("transcripts/%04d.1.jsonl", n)))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Calls that wait are asked about as in a chat, and "always" is for those like it.
+func TestApprovalsAsk(t *testing.T) {
+	t.Parallel()
+	out, job, code := asked(t)
+	w, keys := attended(t)
+	asking := w.start("approvals", out, "ask")
+	w.err.await(t, "The agent said: I look\n    first ")
+	w.err.await(t, "Bash in /")
+	w.err.await(t, "Allow it? [y/n/a/?] ")
+	answers := 0
+	for _, typed := range []string{"yse\n", "?\n"} { // no answers
+		_, _ = io.WriteString(keys, typed)
+	}
+	w.err.await(t, "  a  allow it, and all calls like it")
+	for answers < 2 { // x, with those like it, and y, in whatever order
+		answers++
+		text := w.err.String()
+		typed := "a\n"
+		if strings.LastIndex(text, "command: make y") > strings.LastIndex(text, "command: make x") {
+			typed = "not that one\n"
+		}
+		before := strings.Count(text, "\nTask ")
+		_, _ = io.WriteString(keys, typed)
+		require.Eventually(t, func() bool {
+			now := w.err.String()
+			return strings.Count(now, "\nTask ") > before && strings.HasSuffix(now, allowQuestion) || strings.Contains(now, "no call waits")
+		}, 20*time.Second, time.Millisecond)
+	}
+	assert.Equal(t, exitOK, <-asking, w.err)
+	assert.Equal(t, 2, strings.Count(w.err.String(), "allowed, like before: Bash in task 000"), w.err)
+	assert.Equal(t, exitOK, <-code, job.err)
+	for i, said := range []string{"ran one", "ran two", "not that one", "ran four"} {
+		assert.Contains(t, transcriptOf(t, out, i+1), said)
+	}
+}
+
+// A command answers one call, and with --like those like it.
+func TestApprovalsLike(t *testing.T) {
+	t.Parallel()
+	out, job, code := asked(t)
+	id := func(command string) string {
+		w := newWorld()
+		w.run("approvals", out, "--json")
+		var all []fleet.Approval
+		require.NoError(t, json.Unmarshal([]byte(w.out.String()), &all))
+		for _, a := range all {
+			if strings.Contains(string(a.Input), command) {
+				return a.ID
+			}
+		}
+		return "none"
+	}
+	w := newWorld()
+	assert.Equal(t, exitUsage, w.run("approvals", out, "--like"))
+	w = newWorld()
+	assert.Equal(t, exitUsage, w.run("approvals", out, "ask"))
+	assert.Contains(t, w.err.String(), "needs a terminal")
+	w, keys := attended(t) // somebody who goes away decides nothing
+	_ = keys.Close()
+	assert.Equal(t, exitResult, w.run("approvals", out, "ask"))
+	assert.Contains(t, w.err.String(), "4 calls without an answer")
+
+	w = newWorld()
+	require.Equal(t, exitOK, w.run("approvals", out, "deny", id("make x")[:8], "--like", "use", "ninja"), w.err)
+	w = newWorld()
+	require.Equal(t, exitOK, w.run("approvals", out, "allow", id("make y")), w.err)
+	assert.Equal(t, exitOK, <-code, job.err)
+	for i, said := range []string{"use ninja", "use ninja", "ran three", "use ninja"} {
+		assert.Contains(t, transcriptOf(t, out, i+1), said)
+	}
+}
+
+// Calls are alike if tool and input are, whatever the order of keys; large numbers stay apart.
+func TestLikeIt(t *testing.T) {
+	t.Parallel()
+	call := func(tool, input string) fleet.Approval {
+		return fleet.Approval{ID: "x", Tool: tool, Input: json.RawMessage(input)}
+	}
+	for name, c := range map[string]struct {
+		one, other fleet.Approval
+		like       bool
+	}{
+		"the order":         {call("T", `{"a":1,"b":2}`), call("T", `{"b":2,"a":1}`), true},
+		"the description":   {call("Bash", `{"command":"a","description":"b"}`), call("Bash", `{"command":"a"}`), true},
+		"of another tool":   {call("T", `{"description":"b"}`), call("T", `{"description":"c"}`), false},
+		"the command":       {call("Bash", `{"command":"a"}`), call("Bash", `{"command":"a "}`), false},
+		"the sandbox":       {call("Bash", `{"command":"a"}`), call("Bash", `{"command":"a","dangerouslyDisableSandbox":true}`), false},
+		"the tool":          {call("Write", `{"a":1}`), call("Edit", `{"a":1}`), false},
+		"large numbers":     {call("T", `{"a":9007199254740993}`), call("T", `{"a":9007199254740992}`), false},
+		"what is not JSON":  {call("T", `{`), call("T", `{`), false},
+		"what is no object": {call("T", `[1]`), call("T", `[1]`), true},
+	} {
+		c.other.ID = "y"
+		like := likeIt([]fleet.Approval{c.one, c.other}, "x")
+		assert.Equal(t, c.like, len(like) == 1, name)
 	}
 }
 

@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
-	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -126,10 +124,8 @@ func asker(req *sdk.ToolPermissionRequest) string {
 	return "The agent"
 }
 
-// writeInput shows what is to be decided on: all of it, but for very long
-// texts, which say how much is missing.
+// writeInput shows what is to be decided on, all of it: what is left out may be what matters.
 func writeInput(b *strings.Builder, input json.RawMessage) {
-	const most = 4000
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) != nil {
 		fields = map[string]json.RawMessage{"input": input}
@@ -139,9 +135,6 @@ func writeInput(b *strings.Builder, input json.RawMessage) {
 		var plain string
 		if json.Unmarshal(fields[name], &plain) == nil {
 			value = plain
-		}
-		if n := utf8.RuneCountInString(value); n > most {
-			value = string([]rune(value)[:most]) + fmt.Sprintf("… (%s)", shown.Count(n-most, "more character"))
 		}
 		fmt.Fprintf(b, "  %s: %s\n", printable(name), indented(value))
 	}

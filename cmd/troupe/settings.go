@@ -29,6 +29,7 @@ type settings struct {
 	socket     string // of troupe ps; "" for all in the default directory
 	asJSON     bool
 	status     string // of troupe ctl
+	like       bool   // of troupe approvals
 	yes, no    bool
 	level      slog.Level
 	timeout    time.Duration
