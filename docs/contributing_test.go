@@ -28,11 +28,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// layerRows returns the rows of the variable layers in internal/lint/policy.go, without
+// layerRows returns the rows of the variable layers in tools/lint/policy.go, without
 // packages that do not exist.
 func layerRows(t *testing.T) (rows []string) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../internal/lint/policy.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../tools/lint/policy.go", nil, 0)
 	require.NoError(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -70,7 +70,7 @@ func TestContributingListsTheLayers(t *testing.T) {
 			assert.True(t, exists(name), "package %s does not exist", name)
 		}
 	}
-	assert.Equal(t, layerRows(t), rows, "the list in internal/lint/policy.go")
+	assert.Equal(t, layerRows(t), rows, "the list in tools/lint/policy.go")
 }
 
 // TestContributingNamesStepsAndCommands checks that the table has the steps of .ci/run,

@@ -271,7 +271,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// The planted bugs of internal/parity/simmutate have to be found by this one.
+// The planted bugs of tools/simmutate have to be found by this one.
 func TestPlantedBugs(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(30), Twice: -1, Shrink: -1, DoNotKeep: true, Runtime: room}, reach)

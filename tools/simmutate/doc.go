@@ -1,9 +1,9 @@
 // Command simmutate plants bugs in the library, one at a time, and looks whether an
 // exploration of the simulation kit finds them, with nothing but the kit's own oracles:
 //
-//	go run ./internal/parity/simmutate            # all bugs: about 15 minutes on two cores
-//	go run ./internal/parity/simmutate -bug 'twice|lost'
-//	go run ./internal/parity/simmutate -seeds 500
+//	go run ./tools/simmutate            # all bugs: about 15 minutes on two cores
+//	go run ./tools/simmutate -bug 'twice|lost'
+//	go run ./tools/simmutate -seeds 500
 //
 // It runs simtests.TestPlantedBugs and prints how many seeds each bug took. A bug that is
 // not found within the seeds is an error: the kit needs a fault, a scenario or an oracle.

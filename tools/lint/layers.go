@@ -24,7 +24,7 @@ func Layers() *analysis.Analyzer {
 				continue
 			}
 			if from == "" {
-				pass.Reportf(file.Name.Pos(), "package %s has no place in the list of layers; add it to layers in internal/lint/policy.go", path)
+				pass.Reportf(file.Name.Pos(), "package %s has no place in the list of layers; add it to layers in tools/lint/policy.go", path)
 				return
 			}
 			for _, spec := range file.Imports {

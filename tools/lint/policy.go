@@ -13,7 +13,7 @@ const modulePath = "github.com/agent-troupe/troupe"
 
 // tools are the trees that are programs or drive them: they own their clock and
 // their goroutines, and no simulation runs them.
-var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity"}
+var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/parity"}
 
 // rel is the package's path inside the module, and false for any other module
 // and for the main package the go command makes up to run tests.
@@ -102,7 +102,7 @@ var layers = [...][]string{
 	{"fleet"},
 	{"simtests"},
 	{"conformance/modelapi"},
-	{"cmd", "examples", "bench", "conformance", "internal/lint", "internal/parity", "internal/redteam"},
+	{"cmd", "examples", "bench", "conformance", "internal/parity", "internal/redteam"},
 }
 
 // alone narrows some entries to fewer packages than their place would allow.
@@ -128,7 +128,6 @@ var alone = map[string][]string{
 	"agent":                {"protocol", "base/shown"},
 	"internal/osproc":      {"internal/kernel", "session"},
 	"conformance/modelapi": {},
-	"internal/lint":        {},
 	"internal/parity":      {},
 }
 

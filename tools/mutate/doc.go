@@ -3,9 +3,9 @@
 // does not notice that its feature is gone: the row has to be open, or the test
 // better.
 //
-//	go run ./internal/parity/mutate            # all rows: ten minutes on two cores
-//	go run ./internal/parity/mutate -row option # rows whose id matches the expression
-//	go run ./internal/parity/mutate -n 20      # the first 20 of them
+//	go run ./tools/mutate            # all rows: ten minutes on two cores
+//	go run ./tools/mutate -row option # rows whose id matches the expression
+//	go run ./tools/mutate -n 20      # the first 20 of them
 //
 // The mutations are in mutations.txt: the row, the file, a text that occurs
 // exactly once in it, and what stands there instead. A test of this package

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/internal/parity"
-	"github.com/agent-troupe/troupe/internal/parity/mutation"
+	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
 // Each mutation still fits its file, and is about a closed row.
 func TestMutationsFit(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..", "..")
+	root := filepath.Join("..", "..")
 	ledger, err := parity.Read(root)
 	require.NoError(t, err)
 	all, err := mutation.Parse("mutations.txt", mutationsFile)

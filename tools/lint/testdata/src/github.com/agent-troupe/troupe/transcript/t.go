@@ -1,6 +1,6 @@
 package transcript
 
 import (
-	_ "github.com/agent-troupe/troupe/dialect/qoder"
 	_ "github.com/agent-troupe/troupe/actors/router" // want `transcript may not import actors/router: it comes later in the list`
+	_ "github.com/agent-troupe/troupe/dialect/qoder"
 )

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/internal/parity/mutation"
+	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
 // Each bug still fits its file, and has its row in the table of docs/simulation.md.
 func TestBugsFit(t *testing.T) {
 	t.Parallel()
-	root := filepath.Join("..", "..", "..")
+	root := filepath.Join("..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", "simulation.md"))
 	require.NoError(t, err)
 	all, err := mutation.Parse("bugs.txt", bugsFile)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-troupe/troupe/internal/parity/mutation"
+	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
 //go:embed bugs.txt

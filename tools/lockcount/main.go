@@ -1,7 +1,7 @@
 // Command lockcount counts how often a callback takes a lock of this module on its way
 // from the agent's stdout to its stdin:
 //
-//	go run ./internal/lint/cmd/lockcount
+//	go run ./tools/lockcount
 //
 // It runs the benchmark of each kind of callback with coverage counters, for two
 // numbers of callbacks, and adds up how often the statements ran that call Lock or

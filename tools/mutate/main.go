@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/internal/parity"
-	"github.com/agent-troupe/troupe/internal/parity/mutation"
+	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
 //go:embed mutations.txt

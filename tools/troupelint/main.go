@@ -1,7 +1,7 @@
 // Command troupelint runs the project's own analyzers, and those of go vet that matter in
 // files for another system, which go vet itself would have to compile first.
 //
-//	go run ./internal/lint/cmd/troupelint -test=false ./...
+//	go run ./tools/troupelint -test=false ./...
 //
 // It exits with 3 when it has something to report.
 package main
@@ -15,7 +15,7 @@ import (
 	"golang.org/x/tools/go/analysis/passes/unsafeptr"
 	"golang.org/x/tools/go/analysis/passes/unusedresult"
 
-	"github.com/agent-troupe/troupe/internal/lint"
+	"github.com/agent-troupe/troupe/tools/lint"
 )
 
 func main() {

@@ -1,7 +1,7 @@
 // Command simcover checks how much of the kernel, the machines and the actors the
 // simulations run:
 //
-//	go run ./internal/lint/cmd/simcover
+//	go run ./tools/simcover
 //
 // Simulations are the tests that run production's code on the seeded scheduler. They
 // have to cover 95 % of the kernel's statements, and 95 % of those of the machines and

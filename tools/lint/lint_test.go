@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 	"golang.org/x/tools/go/analysis/passes/inspect"
 
-	"github.com/agent-troupe/troupe/internal/lint"
+	"github.com/agent-troupe/troupe/tools/lint"
 )
 
 const module = "github.com/agent-troupe/troupe/"

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/internal/parity/mutation"
+	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
 func TestParse(t *testing.T) {
