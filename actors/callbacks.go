@@ -24,11 +24,6 @@ type callbacksTimer timer
 
 func (callbacksTimer) ToCallbacks() {}
 
-// callbackFailed says that a callback actor has failed. From: their supervisor.
-type callbackFailed struct{}
-
-func (callbackFailed) ToSession() {}
-
 func newCallbacks(k *Core) (*callbacks, error) {
 	b := &callbacks{core: k}
 	spec := k.cfg.Supervisors.Callbacks.Spec(k.cfg.ID + "/callbacks")
@@ -48,7 +43,7 @@ func newCallbacks(k *Core) (*callbacks, error) {
 // Start implements [kernel.Behavior]. It starts the actors that requests wait for.
 func (b *callbacks) Start(c *kernel.Context[router.ToCallbacks]) error {
 	b.driver.start(c)
-	all := b.core.awake().callbacks.Get()
+	all := b.core.callbacks.Get()
 	for i := range all.Kinds {
 		if all.Kinds[i].Depth() > 0 {
 			if err := b.want(c, b.core.child(actorOf(session.Kind(i)))); err != nil {
@@ -78,9 +73,6 @@ func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCal
 
 // ChildDown implements [kernel.ChildObserver].
 func (b *callbacks) ChildDown(c *kernel.Context[router.ToCallbacks], d kernel.Down) error {
-	if d.Reason != nil {
-		b.core.session.Tell(c.Worker(), callbackFailed{})
-	}
 	b.down(c, d, func(child string) { b.core.lost(c.Worker(), router.KindOfActor(child)) })
 	return b.failure
 }
@@ -90,7 +82,7 @@ func (b *callbacks) Stop(*kernel.Context[router.ToCallbacks]) {}
 
 func (b *callbacks) spawnChild(c *kernel.Context[router.ToCallbacks], child, name string) (at kernel.Located, up bool, err error) {
 	kind := router.KindOfActor(child)
-	own := &b.core.awake().callbacks.Get().Kinds[kind]
+	own := &b.core.callbacks.Get().Kinds[kind]
 	if own.Tries() > 1 { // two incarnations have died of it
 		if m, ok := own.DropHead(); ok {
 			if run, ok := m.(machine.Run); ok {
@@ -108,21 +100,20 @@ func actorOf(kind session.Kind) string {
 
 func (k *Core) newCallback(kind session.Kind) *callback.Actor {
 	spec, _ := router.Of(kind)
-	up := k.awake()
 	return &callback.Actor{
-		Kind: kind, Box: &up.running[kind], Router: &k.router, Prepare: spec.Prepare(k.deps()), Emit: k.cfg.Emit, Trace: k.cfg.Trace, Refuses: spec.Refuses,
+		Kind: kind, Box: &k.running[kind], Router: &k.router, Prepare: spec.Prepare(k.deps()), Emit: k.cfg.Emit, Trace: k.cfg.Trace, Refuses: spec.Refuses,
 	}
 }
 
 // lost has the requests denied that a dead callback actor had taken. What it had not
 // taken waits for the next one.
 func (k *Core) lost(w *kernel.Worker, kind session.Kind) {
-	k.deny(w, k.awake().running[kind].Lost()...)
+	k.deny(w, k.running[kind].Lost()...)
 }
 
 // lostAll is lost for every kind.
 func (k *Core) lostAll(w *kernel.Worker) {
-	for i := range k.awake().running {
+	for i := range k.running {
 		k.lost(w, session.Kind(i))
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/sparse"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -73,23 +72,23 @@ type Starts interface {
 // concurrent use or owned by an actor, as marked; what an actor owns is its parent's
 // while it is not there.
 type Core struct {
-	cfg Config // without the command and the input
-	// options are the input. It is mostly zero, and rarely needed: before a process and
-	// after its death, and when the first request of a kind comes.
-	options *sparse.Shared[dialect.Input]
+	cfg     Config // without the command
 	program string // what is started, for errors
 	Ledger  *user.Ledger
 	Bridge  *mcp.Bridge
 
-	up    atomic.Pointer[awake] // nil while the session sleeps; written by the parent
-	slept atomic.Pointer[slept] // nil while it does not
+	session   kernel.Address[machine.LifeInput]
+	router    kernel.Address[machine.Input]
+	transport kernel.Address[machine.ToTransport]
+	callbacks router.Lazy
 
-	session kernel.Address[machine.LifeInput]
-	router  kernel.Address[machine.Input]
+	routing router.Box                      // the router's
+	running [session.KindOther]callback.Box // each the callback actor's of its kind
+	life    *machine.Life                   // the session actor's
 
 	children []*child.Box // of the user's own, in their order
 
-	link  atomic.Pointer[transport.Link] // of the present process; nil while the session sleeps
+	link  atomic.Pointer[transport.Link] // of the present process
 	state atomic.Int32                   // of the session; for users
 	alone atomic.Bool                    // no actor is left, nor will there be one; for the reader
 
@@ -104,26 +103,10 @@ type Core struct {
 	// none runs. The session actor's.
 	reading context.CancelCauseFunc
 	detach  []func() // of the children
-	// drowsy: the session actor has stopped because nobody needs it. Its own, or its parent's.
-	drowsy bool
 }
 
-// awake is what a session has only while it has actors.
-type awake struct {
-	transport kernel.Address[machine.ToTransport]
-	callbacks router.Lazy
-
-	routing router.Box                      // the router's
-	running [session.KindOther]callback.Box // each the callback actor's of its kind
-	life    *machine.Life                   // the session actor's
-	lulls   int                             // questions whether the router is done; the session actor's
-}
-
-// awake is what the session's actors and their parent use.
-func (k *Core) awake() *awake { return k.up.Load() }
-
-// input is the options and what goes with them, for everybody.
-func (k *Core) input() *dialect.Input { return k.options.Value() }
+// input is the options and what goes with them.
+func (k *Core) input() *dialect.Input { return k.cfg.Input }
 
 // NewCore prepares a session. Nothing runs yet.
 func NewCore(cfg Config) *Core {
@@ -140,9 +123,8 @@ func NewCore(cfg Config) *Core {
 		cfg.Command = &session.Command{}
 	}
 	k := &Core{cfg: cfg, program: cmp.Or(append([]string{cfg.Command.Path}, cfg.Command.Names...)...)}
-	k.cfg.Command, k.cfg.Input = nil, nil
-	k.options = sparse.Share(cfg.Input)
-	up, in, sys, talk, traits, defaults := &awake{}, cfg.Input, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
+	k.cfg.Command = nil
+	in, sys, talk, traits, defaults := cfg.Input, cfg.System, cfg.Dialect, cfg.Dialect.Traits(), cfg.Input.UserDefaults()
 	var guard func(session.MCPHandler) mcp.Guard
 	if cfg.Starts != nil {
 		guard = cfg.Starts.Server
@@ -152,16 +134,14 @@ func NewCore(cfg Config) *Core {
 		Guard:             guard,
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
-	shared := cfg.commonOf(cfg.Dialect, in.Limits)
+	limits := in.Limits.WithDefaults()
 	k.Ledger = user.New(user.Config{
-		Limits: &shared.limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
+		Limits: &limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter, Sent: cfg.sent(),
 	})
-	up.routing = *router.NewBox(k.routerConfig(up), k.routingConfig(in, shared))
-	up.life = machine.NewLife(k.lifeConfig(in, shared))
-	k.cfg.adopt(up)
-	k.up.Store(up)
+	k.routing = *router.NewBox(k.routerConfig(), k.routingConfig(&limits))
+	k.life = machine.NewLife(k.lifeConfig(&limits))
 	k.link.Store(k.newLink(machine.Launch{Gen: 1}, cfg.Spawner, cfg.Command))
 	k.newChildren()
 	return k
@@ -173,56 +153,47 @@ func (k *Core) deps() *router.Deps {
 }
 
 // routerConfig is the surroundings of the routing.
-func (k *Core) routerConfig(up *awake) router.Config {
+func (k *Core) routerConfig() router.Config {
 	var judge func(machine.Judged)
 	if k.cfg.Starts != nil {
 		judge = k.cfg.Starts.Judge
 	}
 	return router.Config{
 		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
-		Self: &k.router, Session: &k.session, Transport: &up.transport, Callbacks: &up.callbacks,
+		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callbacks,
 		Named: func(id string) { k.Link().Named(id) }, Mirror: k.cfg.Mirror,
 	}
 }
 
 // lifeConfig is what the options and the dialect say to the life.
-func (k *Core) lifeConfig(in *dialect.Input, shared *common) machine.LifeConfig {
-	o := &in.Options
+func (k *Core) lifeConfig(limits *session.Limits) machine.LifeConfig {
+	o := &k.input().Options
 	return machine.LifeConfig{
 		Admission: k.cfg.Starts != nil,
 		Backend:   k.cfg.Dialect.Name(), Program: k.program,
 		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(o),
 		PassivateAfter: o.PassivateAfter, Transient: !o.PersistSession.Or(true),
-		Consumer: shared.limits.Consumer, Start: max(shared.limits.Start, 0), Interrupt: shared.stop, AuthExpired: k.cfg.Dialect.Traits().AuthExpiredExit,
+		Consumer: limits.Consumer, Start: max(limits.Start, 0), Interrupt: interrupt(k.cfg.Dialect, limits.Control, true), AuthExpired: k.cfg.Dialect.Traits().AuthExpiredExit,
 	}
 }
 
 // newLink returns the link of a process that is to be launched, idle.
 func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *session.Command) *transport.Link {
-	up, sys := k.awake(), k.cfg.System
+	sys := k.cfg.System
 	o := &k.input().Options
 	return transport.NewLink(transport.LinkConfig{
 		Gen: e.Gen, Leases: k.cfg.Leases, SessionID: cmp.Or(e.Resume, sessionOf(o)), Clock: sys.Clock(), Exec: sys.Executor(), Spawner: spawner,
 		Command: command, Graces: o.Graces, MaxLine: o.MaxLine, Budget: k.cfg.Budget, Emit: k.cfg.Emit,
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
-		Self:    func(m machine.ToTransport) { up.transport.Tell(nil, m) },
-		Room:    func() <-chan struct{} { return k.room(up) },
+		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
+		Room:    k.room,
 		Role:    sys.NewRole, Stderr: k.stderr,
 	})
 }
 
 // Link is that of the session's present process.
-func (k *Core) Link() *transport.Link {
-	for {
-		if l := k.link.Load(); l != nil {
-			return l
-		}
-		if s := k.slept.Load(); s != nil {
-			return transport.EndedLink(k.cfg.System.Clock(), s.Value().Life.Link)
-		}
-	}
-}
+func (k *Core) Link() *transport.Link { return k.link.Load() }
 
 // sessionOf is the agent's session that the first process is in; "": the agent chooses it.
 func sessionOf(o *session.Options) string {
@@ -254,12 +225,12 @@ func (u unlaunchable) Spawn(context.Context, session.Command) (session.Process, 
 }
 
 // routingConfig is what the options and the dialect say to the routing.
-func (k *Core) routingConfig(in *dialect.Input, shared *common) machine.Config {
-	d, o := k.cfg.Dialect, &in.Options
+func (k *Core) routingConfig(limits *session.Limits) machine.Config {
+	d, o := k.cfg.Dialect, &k.input().Options
 	traits := d.Traits()
 	return machine.Config{
-		Rules: (*rules)(k), Limits: &shared.limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
-		Stall: max(shared.limits.Stall, 0), StallKill: shared.limits.StallKill, Retry: max(shared.limits.Retry, 0), Interrupt: shared.pause,
+		Rules: (*rules)(k), Limits: limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
+		Stall: max(limits.Stall, 0), StallKill: limits.StallKill, Retry: max(limits.Retry, 0), Interrupt: interrupt(d, limits.Control, false),
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),
@@ -276,14 +247,14 @@ const maxLeft = 256
 // nothing while the router has something before it, or the transport actor, which may
 // be the wish that it waits. Without actors nobody makes room: it reads so many
 // batches, and the link gives up the rest after its grace.
-func (k *Core) room(up *awake) <-chan struct{} {
+func (k *Core) room() <-chan struct{} {
 	if k.alone.Load() {
 		return k.router.Room(maxLeft)
 	}
 	if wait := k.router.Room(1); wait != nil {
 		return wait
 	}
-	return up.transport.Room(1)
+	return k.transport.Room(1)
 }
 
 // ID is the session's name in its runtime.
@@ -326,11 +297,10 @@ func (k *Core) Broken() bool { return k.outbox.Broken() }
 // Retire closes the addresses of a session that has ended: no actor will follow.
 // What is left in them has nobody to hear it.
 func (k *Core) Retire() {
-	up := k.awake()
 	retire(&k.session)
-	retire(&up.transport)
+	retire(&k.transport)
 	retire(&k.router)
-	if all := up.callbacks.Made(); all != nil {
+	if all := k.callbacks.Made(); all != nil {
 		retire(&all.Supervisor)
 		for i := range all.Kinds {
 			retire(&all.Kinds[i])
@@ -350,9 +320,8 @@ func retire[M any](at *kernel.Address[M]) {
 // has written by then is read and waits for finish.
 func (k *Core) abandon() {
 	k.alone.Store(true)
-	up := k.awake()
-	up.transport.Take() // nobody writes any more, and the reader must not wait
-	up.routing.Drain()
+	k.transport.Take() // nobody writes any more, and the reader must not wait
+	k.routing.Drain()
 	k.Link().Abandon()
 }
 
@@ -366,7 +335,7 @@ func (k *Core) finish(reason error) {
 	if k.cfg.Starts != nil {
 		k.cfg.Starts.Forget()
 	}
-	k.awake().routing.Finish(reason)
+	k.routing.Finish(reason)
 	k.Ledger.End(reason)
 }
 
@@ -379,6 +348,9 @@ func (k *Core) pass(to session.State, why string) {
 
 func (k *Core) enter(e machine.Enter) {
 	k.state.Store(int32(e.To))
+	if e.To == session.StatePassivated {
+		k.Ledger.Rest()
+	}
 	k.cfg.Emit(&session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
 	if e.To == session.StateReady {
 		k.Ledger.MarkReady()
@@ -389,7 +361,6 @@ func (k *Core) enter(e machine.Enter) {
 // process, delivers its output, and fails everything that waits with reason. It blocks
 // until the link has ended and must run on its own task.
 func (k *Core) Fail(reason error) {
-	k.Wake()
 	k.pass(session.StateClosing, reason.Error())
 	k.abandon()
 	_ = k.cfg.System.Executor().Await(context.Background(), k.Link().Done())

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
-	"github.com/agent-troupe/troupe/internal/sparse"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -27,7 +26,7 @@ func newCore(t *testing.T, d dialect.Dialect) *Core {
 // rulesOf are what a session of that dialect says to its routing.
 func rulesOf(d dialect.Dialect, all ...session.Hook) *rules {
 	return (*rules)(&Core{
-		cfg: Config{Host: &Host{}, Dialect: d}, options: sparse.Share(&dialect.Input{Options: session.Options{Hooks: all}}),
+		cfg: Config{Host: &Host{}, Dialect: d, Input: &dialect.Input{Options: session.Options{Hooks: all}}},
 	})
 }
 
@@ -163,7 +162,7 @@ func TestWhichSessionTheAgentIsIn(t *testing.T) {
 		"no copy":               {session.Options{Resume: one, ForkSession: true}, one, "option ForkSession"},
 	} {
 		in := &dialect.Input{Options: c.options}
-		r := (*rules)(&Core{cfg: Config{Host: &Host{}, Dialect: claude.New()}, options: sparse.Share(in)})
+		r := (*rules)(&Core{cfg: Config{Host: &Host{}, Dialect: claude.New(), Input: in}})
 		got := r.CheckSession(c.is)
 		assert.Equal(t, c.want == "", got == "", name)
 		assert.Contains(t, got, c.want, name)
@@ -190,24 +189,8 @@ func TestAnswersThatAreAlikeAreKeptOnce(t *testing.T) {
 	}
 }
 
-// TestAnIdleSessionIsSmall: sessions that are alike share the configurations of their
-// machines, and have no room for callbacks before the first one.
-func TestAnIdleSessionIsSmall(t *testing.T) {
+// TestCallbacksOnDemand: a session has no room for callbacks before the first one.
+func TestCallbacksOnDemand(t *testing.T) {
 	t.Parallel()
-	s := sim.New(1)
-	t.Cleanup(s.Close)
-	host := &Host{System: kernel.NewSystem(s.Config())}
-	open := func(o session.Options) *Core {
-		return NewCore(Config{Host: host, ID: "s", Dialect: claude.New(), Input: &dialect.Input{Options: o}})
-	}
-	one := open(session.Options{MaxRestarts: 3})
-	life, routed := host.life.Load(), host.routing.Load()
-	open(session.Options{MaxRestarts: 3, Cwd: "/elsewhere"})
-	assert.Same(t, life, host.life.Load())
-	assert.Same(t, routed, host.routing.Load())
-	open(session.Options{})
-	assert.NotSame(t, life, host.life.Load())
-	assert.NotSame(t, routed, host.routing.Load())
-	assert.Nil(t, one.awake().callbacks.Made())
-	assert.Equal(t, 3, one.input().MaxRestarts)
+	assert.Nil(t, newCore(t, claude.New()).callbacks.Made())
 }

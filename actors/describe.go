@@ -17,18 +17,14 @@ import (
 // Dir is the working directory that the options name.
 func (k *Core) Dir() string { return k.input().Cwd }
 
-// Describe asks the session for its actors. One that ends meanwhile has none, and one that
-// sleeps is left asleep.
+// Describe asks the session for its actors. One that ends meanwhile has none.
 func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
-	if k.Asleep() {
-		return nil, nil
-	}
 	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
 }
 
 func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
 	infos := s.describe("")
-	all := s.core.awake().callbacks.Made()
+	all := s.core.callbacks.Made()
 	if all == nil || !all.Supervisor.Live() {
 		reply.Resolve(infos)
 		return
@@ -47,9 +43,6 @@ func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) 
 
 // Inventory asks what is under way.
 func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
-	if k.Asleep() {
-		return machine.Inventory{}, nil
-	}
 	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Inventory]) machine.Input { return router.Count{Reply: reply} })
 }
 
@@ -68,9 +61,6 @@ type Credit struct {
 // the end of the user's children that are.
 // A session that ends meanwhile waits for nothing. The error says why nobody answered.
 func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
-	if k.Asleep() {
-		return nil, Credit{}, nil
-	}
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[router.Looked]) machine.Input { return router.Look{Reply: reply} })
 	if err != nil {
 		return nil, Credit{}, err
@@ -109,11 +99,11 @@ func (k *Core) runningNow(ctx context.Context, found []machine.Waiting) map[uint
 	if !slices.ContainsFunc(found, func(w machine.Waiting) bool { return w.Seq != 0 }) {
 		return all
 	}
-	up := k.awake()
-	if up == nil || up.callbacks.Made() == nil { // it has just fallen asleep, or nobody was asked yet
+	made := k.callbacks.Made()
+	if made == nil {
 		return all
 	}
-	kinds := &up.callbacks.Made().Kinds
+	kinds := &made.Kinds
 	for i := range kinds {
 		some, err := kernel.Ask(ctx, &kinds[i], func(reply *kernel.Promise[map[uint64]callback.Running]) machine.ToCallback {
 			return callback.Look{Reply: reply}

@@ -11,7 +11,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
-	"github.com/agent-troupe/troupe/session"
 )
 
 // Host is what all sessions of a runtime share.
@@ -20,36 +19,6 @@ type Host struct {
 	Budget *user.Budget
 
 	answer atomic.Pointer[answer] // the last one to initialize
-	common atomic.Pointer[common]
-	// What the last machines use for their configurations. It is most often the same.
-	routing atomic.Pointer[machine.Config]
-	life    atomic.Pointer[machine.LifeConfig]
-}
-
-// common is what sessions with the same agent and limits share. Nobody changes it.
-type common struct {
-	agent  string
-	limits session.Limits // complete
-	// stop is the call that stops a turn, and all that is queued; pause stops the turn
-	// alone. nil: the agent knows none.
-	stop, pause *machine.Called
-}
-
-// commonOf returns the last one as long as sessions are alike.
-func (h *Host) commonOf(d dialect.Dialect, limits session.Limits) *common {
-	limits = limits.WithDefaults()
-	if last := h.common.Load(); last != nil && last.agent == d.Name() && last.limits == limits {
-		return last
-	}
-	c := &common{agent: d.Name(), limits: limits, stop: interrupt(d, limits.Control, true), pause: interrupt(d, limits.Control, false)}
-	h.common.Store(c)
-	return c
-}
-
-// adopt has the machines of sessions that are alike share their configurations.
-func (h *Host) adopt(up *awake) {
-	h.routing.Store(up.routing.Adopt(h.routing.Load()))
-	h.life.Store(up.life.Adopt(h.life.Load()))
 }
 
 // answer is an answer to initialize, and the capabilities in it.
@@ -75,7 +44,8 @@ func (h *Host) keep(text []byte) ([]byte, []string) {
 	return last.text, last.capabilities
 }
 
-// interrupt is the call that stops a turn; nil if there is none.
+// interrupt is the call that stops a turn, and with queued the messages after it; nil if the
+// agent has none.
 func interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
 	req := &protocol.InterruptRequest{CancelQueued: queued}
 	body, err := d.Encode(req)

@@ -105,18 +105,19 @@ func TestASessionIsItsMessages(t *testing.T) {
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect
-		routing := machine.New(again.routingConfig(again.input(), again.cfg.commonOf(again.cfg.Dialect, session.Limits{})))
+		limits := session.Limits{}.WithDefaults()
+		routing := machine.New(again.routingConfig(&limits))
 		for _, m := range log["router"] {
 			routed = routing.Step(m.at, m.m.(machine.Input), routed)
 		}
-		lived = again.awake().life.Step(begun, machine.Began{}, lived)
+		lived = again.life.Step(begun, machine.Began{}, lived)
 		for _, m := range log["s"] {
-			lived = again.awake().life.Step(m.at, m.m.(machine.LifeInput), lived)
+			lived = again.life.Step(m.at, m.m.(machine.LifeInput), lived)
 		}
-		lived = again.awake().life.Step(sched.Now(), machine.ActorsOver{}, lived)
+		lived = again.life.Step(sched.Now(), machine.ActorsOver{}, lived)
 		assert.Equal(t, done["router"], texts(routed), "seed %d", seed)
 		assert.Equal(t, done["s"], texts(lived), "seed %d", seed)
-		assert.Equal(t, session.StateClosed, again.awake().life.Snapshot().Phase)
+		assert.Equal(t, session.StateClosed, again.life.Snapshot().Phase)
 		assert.Greater(t, len(routed), 20)
 		sched.Close()
 	}

@@ -19,8 +19,6 @@ type sessionActor struct {
 	driver[machine.LifeInput]
 	over     *machine.ActorsOver  // the actors are gone, and the life has not heard
 	stopping *supervisor.Stopping // the supervisor stops them for good; nil: it does not
-	lulling  bool                 // the router was asked whether it is done
-	failed   bool                 // an actor below has: its supervisor counts that, so this one stays
 }
 
 // sessionTimer is a timer of the session's supervisor. From: the clock.
@@ -47,10 +45,10 @@ func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	k := s.core
 	k.lostAll(c.Worker())
-	if k.awake().life.Stopping() { // the actors of the incarnation before are gone
+	if k.life.Stopping() { // the actors of the incarnation before are gone
 		s.over = &machine.ActorsOver{}
 	} else {
-		broke := k.awake().routing.Broken() // its router died while nobody watched; asked before the next one makes steps
+		broke := k.routing.Broken() // its router died while nobody watched; asked before the next one makes steps
 		s.driver.start(c)
 		if s.waiting() {
 			if err := s.want(c, s.core.child("callbacks")); err != nil {
@@ -73,7 +71,7 @@ var errRouterBroke = errors.New("the router died while it changed what it knows 
 // waiting reports whether requests wait for actors that were never started, or
 // that the incarnation before had.
 func (s *sessionActor) waiting() bool {
-	all := s.core.awake().callbacks.Made()
+	all := s.core.callbacks.Made()
 	if all == nil {
 		return false
 	}
@@ -105,12 +103,6 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 		s.core.resting = append(s.core.resting, m.reply)
 		s.step(c, machine.PassivateAsked{})
 		c.Commit()
-	case callbackFailed:
-		s.failed = true
-		return nil
-	case router.Lulled:
-		c.Commit()
-		s.lulled(c, m.N)
 	case machine.Unusable:
 		link := s.core.Link().Status()
 		m.Stderr, m.Stdout = link.Stderr, link.Noise
@@ -126,7 +118,6 @@ func (s *sessionActor) Handle(c *kernel.Context[machine.LifeInput], m machine.Li
 
 // ChildDown implements [kernel.ChildObserver].
 func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.Down) error {
-	s.failed = s.failed || d.Reason != nil
 	s.down(c, d, func(name string) {
 		own := s.core.ownChild(name)
 		switch {
@@ -134,7 +125,7 @@ func (s *sessionActor) ChildDown(c *kernel.Context[machine.LifeInput], d kernel.
 			own.Down()
 		case name == "callbacks":
 			s.core.lostAll(c.Worker())
-		case name == "router" && s.core.awake().routing.Broken():
+		case name == "router" && s.core.routing.Broken():
 			s.step(c, machine.Broken{Err: d.Reason})
 		}
 	})
@@ -147,18 +138,17 @@ func (s *sessionActor) Stop(*kernel.Context[machine.LifeInput]) {}
 
 func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name string) (at kernel.Located, up bool, err error) {
 	k := s.core
-	awake := k.awake()
 	switch of {
 	case "transport":
-		return &awake.transport, true, kernel.Spawn(c, name, &awake.transport, &transport.Actor{Present: k.Link})
+		return &k.transport, true, kernel.Spawn(c, name, &k.transport, &transport.Actor{Present: k.Link})
 	case "router":
-		return &k.router, true, kernel.Spawn(c, name, &k.router, router.New(&awake.routing))
+		return &k.router, true, kernel.Spawn(c, name, &k.router, router.New(&k.routing))
 	case "callbacks":
 		b, err := newCallbacks(k)
 		if err != nil {
 			return nil, false, err
 		}
-		at := &awake.callbacks.Get().Supervisor
+		at := &k.callbacks.Get().Supervisor
 		return at, true, kernel.Spawn(c, name, at, b)
 	}
 	own := k.ownChild(of) // up when the user's Start has returned
@@ -176,7 +166,7 @@ func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], rea
 
 // step gives the life an input.
 func (s *sessionActor) step(c *kernel.Context[machine.LifeInput], in machine.LifeInput) {
-	now, life := c.Now(), s.core.awake().life
+	now, life := c.Now(), s.core.life
 	kernel.StepOn(c, &s.core.outbox, in, func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
 }
 
@@ -186,7 +176,6 @@ func (s *sessionActor) flush(c *kernel.Context[machine.LifeInput]) {
 	for {
 		kernel.FlushOn(c, &s.core.outbox, func(e machine.Effect) { s.do(c, e) })
 		if s.over == nil {
-			s.lull(c)
 			return
 		}
 		s.step(c, *s.over)
@@ -213,13 +202,13 @@ func (s *sessionActor) do(c *kernel.Context[machine.LifeInput], e machine.Effect
 		k.router.Tell(w, e.Told)
 	case machine.Launch:
 		k.prepare(e)
-		k.awake().transport.Tell(w, e)
+		k.transport.Tell(w, e)
 	case machine.AskStart:
 		k.cfg.Starts.Ask(e)
 	case machine.StartOver:
 		k.cfg.Starts.Over(e)
 	case machine.ToTransport: // the ladder
-		k.awake().transport.Tell(w, e)
+		k.transport.Tell(w, e)
 	case machine.SetTick:
 		if k.tick != nil {
 			k.tick.Stop()

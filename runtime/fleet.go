@@ -24,12 +24,7 @@ type sessionTimer struct {
 	token  supervisor.Token
 }
 
-// sessionRoused says that a session that slept has something to do. From: whoever has
-// left a message for it.
-type sessionRoused struct{ session *Session }
-
 func (sessionsChanged) toFleet() {}
-func (sessionRoused) toFleet()   {}
 func (sessionTimer) toFleet()    {}
 
 // fleet is the one parent of all sessions, simple_one_for_one. It has no
@@ -69,8 +64,6 @@ func (f *fleet) Handle(c *kernel.Context[toFleet], m toFleet) error {
 		f.scan(c)
 	case sessionTimer:
 		f.fire(c, m.member, m.token)
-	case sessionRoused:
-		f.rouse(c, m.session)
 	default:
 		return fmt.Errorf("fleet: unexpected message %T", m)
 	}
@@ -78,35 +71,13 @@ func (f *fleet) Handle(c *kernel.Context[toFleet], m toFleet) error {
 }
 
 // Survive implements [kernel.Survivor]: the message that was lost may have been
-// the start of a session, the timer of one that waits for its restart, or the bell of one
-// that slept.
+// the start of a session, or the timer of one that waits for its restart.
 func (f *fleet) Survive(c *kernel.Context[toFleet], _ error) {
 	f.scan(c)
 	for _, m := range slices.Clone(f.waiting) {
 		if !c.Now().Before(m.due) { // else its timer is still to come
 			f.fire(c, m, m.timer)
 		}
-	}
-	for _, s := range f.rt.Sessions() {
-		if s.core.Roused() {
-			f.rouse(c, s)
-		}
-	}
-}
-
-// rest lets a session sleep that needs no actor, unless something has come for it.
-func (f *fleet) rest(c *kernel.Context[toFleet], m *member) {
-	s := m.session
-	s.slept = m
-	if !s.core.Sleep(func(w *kernel.Worker) { f.rt.fleet.Tell(w, sessionRoused{s}) }) {
-		f.start(c, m)
-	}
-}
-
-// rouse starts the actor of a session that sleeps.
-func (f *fleet) rouse(c *kernel.Context[toFleet], s *Session) {
-	if s.core.Wake() {
-		f.start(c, s.slept)
 	}
 }
 
@@ -154,10 +125,6 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 		return nil
 	}
 	reason := d.Reason
-	if m.session.core.Drowsy() && reason == nil {
-		f.rest(c, m)
-		return nil
-	}
 	if reason == nil {
 		reason = errors.New("the session actor stopped before its session had ended")
 	}

@@ -47,7 +47,6 @@ type Session struct {
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
 	crash   atomic.Pointer[crash] // of its own actor; nil: none
 	place   *ticket               // in the admission; guarded by the lock of the runtime
-	slept   *member               // what its supervisor knew when it fell asleep; the fleet actor's
 
 	emitting sync.Mutex // orders events: nothing follows Ended
 	ended    bool

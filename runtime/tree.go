@@ -130,10 +130,7 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	defer cancel()
 	below, err := s.core.Describe(ctx)
 	t.Actors, t.Partial = append(t.Actors, below...), t.Partial || err != nil
-	if s.core.Asleep() {
-		t.Actors = []session.ActorInfo{}
-	}
-	if t.State == session.StateAdmitting || t.State.Terminal() || s.core.Asleep() {
+	if t.State == session.StateAdmitting || t.State.Terminal() {
 		t.Partial = false // no actor is there, so nothing is missing
 	}
 	return t

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/world"
@@ -93,41 +92,6 @@ func TestPassivate(t *testing.T) {
 		done()
 		w.Finish()
 		require.Len(w, w.Effects(), 6, "the three tools of each process's first turn")
-	}
-}
-
-// TestASessionActorThatDiesAsItFallsAsleep: the next incarnation asks the router anew, while
-// the answer that the first one waited for is still there. The session sleeps all the same.
-func TestASessionActorThatDiesAsItFallsAsleep(t *testing.T) {
-	t.Parallel()
-	for seed := range world.Seeds(t, 20, 20) {
-		for after := range 3 { // questions that get their answers first
-			answers := 0
-			w := world.New(t, seed, func(c *kernel.Config) {
-				c.Chaos = func(_ string, m any, at kernel.Moment) bool {
-					if _, ok := m.(router.Lulled); !ok || at != kernel.BeforeMessage {
-						return false
-					}
-					answers++
-					return answers == after+1
-				}
-			})
-			r := newRests(w)
-			s, err := w.Open(t.Context(), r.spec)
-			require.NoError(w, err)
-			done := reading(w, s)
-			for range after + 1 {
-				require.NoError(w, say(s, "go"))
-				require.NoError(w, s.Passivate(t.Context()))
-				w.Pass(time.Minute)
-			}
-			require.Greater(w, answers, after)
-			require.Less(w, answers, 3*(after+2), "a question follows each answer")
-			require.Empty(w, w.Tree(t.Context()).Sessions[0].Actors)
-			require.NoError(w, s.Close(t.Context()))
-			done()
-			w.Finish()
-		}
 	}
 }
 

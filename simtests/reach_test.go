@@ -76,7 +76,7 @@ func reach(w *simtests.World) {
 		mirrored(w, false)
 		return
 	case 12:
-		sleeps(w)
+		rarelyUsed(w)
 		return
 	}
 	w.Faults(everyFault()...)

@@ -78,7 +78,7 @@ type LifeState struct {
 // nothing on a summary that is older than what it last told the routing.
 type Life struct {
 	s   LifeState
-	cfg *LifeConfig // shared, see Adopt
+	cfg LifeConfig
 	now time.Time
 	out []Effect
 }
@@ -91,16 +91,7 @@ func RestoreLife(s LifeState, cfg LifeConfig) *Life {
 	if s.Routing == nil {
 		s.Routing = &Summary{}
 	}
-	return &Life{s: s.clone(), cfg: &cfg}
-}
-
-// Adopt has the life use what another one uses for its configuration, if both say the
-// same, and returns what it then uses. nil is nobody's.
-func (l *Life) Adopt(others *LifeConfig) *LifeConfig {
-	if others != nil && *others == *l.cfg {
-		l.cfg = others
-	}
-	return l.cfg
+	return &Life{s: s.clone(), cfg: cfg}
 }
 
 // Snapshot returns what the life knows, which shares nothing that a later step changes.

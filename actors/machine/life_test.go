@@ -759,20 +759,3 @@ func TestAnIdleSessionHasNoTimer(t *testing.T) {
 		}
 	}
 }
-
-// TestAdopt: machines that are alike share what they are configured with.
-func TestAdopt(t *testing.T) {
-	t.Parallel()
-	own := machine.NewLife(lives).Adopt(nil)
-	assert.Same(t, own, machine.NewLife(lives).Adopt(own))
-	other := lives
-	other.Start = time.Hour
-	assert.NotSame(t, own, machine.NewLife(other).Adopt(own))
-	limits := &session.Limits{}
-	full := limits.WithDefaults()
-	shared := machine.New(machine.Config{Limits: &full}).Adopt(nil)
-	assert.Same(t, shared, machine.New(machine.Config{Limits: &full}).Adopt(shared))
-	different := machine.New(machine.Config{Limits: &full, Discard: true}).Adopt(shared)
-	assert.NotSame(t, shared, different)
-	assert.True(t, different.Discard)
-}

@@ -187,14 +187,6 @@ func (l *Life) passivated() {
 	l.passivateOver(nil)
 }
 
-// Asleep reports whether the session has no process, because nobody needs it, and waits
-// for nothing but something to do.
-func (l *Life) Asleep() bool {
-	s := &l.s
-	return s.Phase == session.StatePassivated && s.Close == NotClosing && s.Lapse != nil && s.Lapse.Step == LapseWaiting &&
-		l.current() && !s.Routing.Waiting && s.Broken.Err == nil && s.Failed.Err == nil && !s.Over
-}
-
 // passivateOver tells the user what became of the wish.
 func (l *Life) passivateOver(err error) {
 	if l.s.RestWanted {

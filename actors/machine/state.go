@@ -123,7 +123,7 @@ type State struct {
 type Routing struct {
 	State
 	rules    Rules
-	cfg      *Config             // without the rules; shared, see Adopt
+	cfg      Config              // without the rules
 	requests []*Request          // open, as they came; State.Requests is empty meanwhile
 	open     map[string]*Request // the same, by the text of their ids
 	gates    int                 // of the open ones, those that wait for a person
@@ -150,7 +150,7 @@ func Restore(s State, cfg Config) *Routing {
 	s = s.clone()
 	rules := cfg.Rules
 	cfg.Rules = nil
-	m := &Routing{State: s, rules: rules, cfg: &cfg}
+	m := &Routing{State: s, rules: rules, cfg: cfg}
 	m.Requests = nil
 	for i := range s.Requests {
 		r := s.Requests[i]
@@ -165,15 +165,6 @@ func Restore(s State, cfg Config) *Routing {
 		}
 	}
 	return m
-}
-
-// Adopt has the routing use what another one uses for its configuration, if both say the
-// same, rules aside, and returns what it then uses. nil is nobody's.
-func (m *Routing) Adopt(others *Config) *Config {
-	if others != nil && *others == *m.cfg {
-		m.cfg = others
-	}
-	return m.cfg
 }
 
 // Snapshot returns what the routing knows, which shares nothing that a later step

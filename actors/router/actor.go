@@ -83,24 +83,9 @@ func NewBox(cfg Config, routing machine.Config) *Box {
 	return &Box{cfg: cfg, routing: machine.New(routing)}
 }
 
-// Pack returns what the routing knows and its timer. It is for the parent, which then
-// forgets the box.
-func (b *Box) Pack() (machine.State, kernel.Timer) { return b.routing.Snapshot(), b.timer }
-
-// Unpack returns a box that goes on from there.
-func Unpack(cfg Config, routing machine.Config, state machine.State, timer kernel.Timer) *Box {
-	return &Box{cfg: cfg, routing: machine.Restore(state, routing), timer: timer}
-}
-
-// Adopt is that of the routing.
-func (b *Box) Adopt(others *machine.Config) *machine.Config { return b.routing.Adopt(others) }
-
 // Broken reports whether a step has panicked. The routing is not trusted then, and
 // takes no more inputs.
 func (b *Box) Broken() bool { return b.outbox.Broken() }
-
-// AtRest reports whether nothing of a step is left, done or half done: it may be packed.
-func (b *Box) AtRest() bool { return !b.Broken() && b.outbox.Empty() }
 
 // Drain handles what the last router has left. It is for the parent.
 func (b *Box) Drain() {
@@ -181,19 +166,6 @@ type Count struct {
 // ToRouter implements [machine.Input].
 func (Count) ToRouter() {}
 
-// Lull asks for a [Lulled] once everything that came before is done. From: the session
-// actor.
-type Lull struct{ N int } // the number of the question
-
-// Lulled answers [Lull]. From: router.
-type Lulled struct{ N int } // of the question
-
-// ToRouter implements [machine.Input].
-func (Lull) ToRouter() {}
-
-// ToSession implements the session actor's interface of messages.
-func (Lulled) ToSession() {}
-
 // count lists what is under way.
 func (b *Box) count() machine.Inventory {
 	if b.Broken() {
@@ -246,9 +218,6 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 		return nil
 	case Count:
 		in.Reply.Resolve(a.box.count())
-		return nil
-	case Lull:
-		a.box.cfg.Session.Tell(c.Worker(), Lulled(in))
 		return nil
 	}
 	b := a.box

@@ -102,16 +102,6 @@ func NewLink(cfg LinkConfig) *Link {
 	return k
 }
 
-// EndedLink returns the link of a process that is gone. No message for it starts or ends anything.
-func EndedLink(clock kernel.Clock, s machine.Link) *Link {
-	k := NewLink(LinkConfig{Gen: s.Gen, Clock: clock, Router: func(*kernel.Worker, machine.Input) {}})
-	k.phase, k.stage, k.status, k.signal, k.why, k.late = machine.Gone, s.Stage, s.Exit, s.Signal, s.Why, s.Late
-	k.err, k.leftover = s.Err.Err, s.Leftover.Err
-	k.cancel(errExited)
-	k.stopRead(errExited)
-	return k
-}
-
 // Status describes the link as it is now.
 func (k *Link) Status() machine.Link {
 	k.mu.Lock()

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -544,34 +543,6 @@ func TestWorkThatWaitsForRoom(t *testing.T) {
 	assert.True(t, bytes.HasPrefix(got, []byte("1")) && bytes.HasSuffix(got, []byte("3\n")), "in order")
 	r.proc.exit(session.ExitStatus{})()
 	r.ended()
-}
-
-// A session that has slept, and cannot be supervised any more, ends its link without a
-// process, like any other.
-func TestALinkThatHasEnded(t *testing.T) {
-	t.Parallel()
-	s := sim.New(1)
-	defer s.Close()
-	was := machine.Link{Gen: 3, Phase: machine.Gone, Stage: machine.ClosedStdin, Why: "the session was passivated"}
-	k := transport.EndedLink(s, was)
-	var address kernel.Address[machine.ToTransport]
-	var failed []kernel.Crash
-	cfg := s.Config()
-	cfg.OnCrash = func(c kernel.Crash) { failed = append(failed, c) }
-	require.NoError(t, kernel.SpawnRoot(kernel.NewSystem(cfg), "transport", &address, &transport.Actor{Present: func() *transport.Link { return k }}))
-	for _, m := range []machine.ToTransport{
-		machine.Works{On: true}, machine.Pause{}, machine.Resume{}, machine.Launch{Gen: 3}, machine.Climb{Stage: machine.ClosedStdin},
-	} {
-		address.Tell(nil, m)
-	}
-	require.NoError(t, s.Run(1000))
-	require.Empty(t, failed)
-	k.Abandon()
-	k.Expire()
-	<-k.Done()
-	require.Equal(t, was, k.Status())
-	_, ending := k.Ending()
-	require.False(t, ending)
 }
 
 // A transport actor that was down while a process died and the next one was asked for has

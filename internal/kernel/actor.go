@@ -1,9 +1,12 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
@@ -132,11 +135,14 @@ func (a *adapter[M]) handle(m M) {
 }
 
 func (a *adapter[M]) childDown(m *actor.Terminated) {
-	child := a.ctx.children.get(m.Who.Id)
+	child := a.ctx.children[m.Who.Id]
 	if child == nil {
 		return
 	}
-	a.ctx.children.remove(m.Who.Id)
+	delete(a.ctx.children, m.Who.Id)
+	if len(a.ctx.children) == 0 {
+		a.ctx.children = nil // a map never gives memory back
+	}
 	child.pid = nil
 	observer, ok := a.behavior.(ChildObserver[M])
 	if !ok || a.life.stopping {
@@ -220,7 +226,7 @@ func (a *adapter[M]) release() { a.behavior, a.ctx = nil, Context[M]{} }
 // last first, and to wait until they are gone. Until then they are this package's
 // alone: the library's own set of children never gives memory back.
 func (c *Context[M]) handOver() {
-	if c.children.empty() {
+	if len(c.children) == 0 {
 		return
 	}
 	var next *life
@@ -228,7 +234,7 @@ func (c *Context[M]) handOver() {
 		func(*actor.ActorSystem, string, *actor.Props, actor.SpawnerContext) (*actor.PID, error) {
 			return next.pid, nil
 		}))
-	for _, next = range c.children.all() {
+	for _, next = range slices.SortedFunc(maps.Values(c.children), func(a, b *life) int { return cmp.Compare(a.number, b.number) }) {
 		_, _ = c.actor.SpawnNamed(adopt, next.name)
 	}
 }
@@ -242,9 +248,9 @@ type Context[M any] struct {
 	adapter  *adapter[M]
 	actor    actor.Context
 	self     *Address[M]
-	children brood
-	spawned  int32   // children so far
-	timers   *timers // nil before the first
+	children map[string]*life // by path, until their end is known
+	spawned  int32            // children so far
+	timers   *timers          // nil before the first
 }
 
 // Self is the actor's own address.
@@ -307,7 +313,7 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 		return fmt.Errorf("kernel: spawn %s: parent is stopping: %w", name, ErrStopped)
 	}
 	l, path := newLife(c.sys, name, false), c.adapter.path+"/"+name
-	if c.children.get(path) != nil {
+	if c.children[path] != nil {
 		return fmt.Errorf("kernel: spawn %s: the name is taken", name)
 	}
 	pid, err := at.settle(l, b, func(p *actor.Props) (*actor.PID, error) {
@@ -318,6 +324,9 @@ func Spawn[P, M any](c *Context[P], name string, at *Address[M], b Behavior[M]) 
 	}
 	c.spawned++
 	l.pid, l.number = pid, c.spawned
-	c.children.add(l)
+	if c.children == nil {
+		c.children = make(map[string]*life)
+	}
+	c.children[path] = l
 	return nil
 }

@@ -89,13 +89,6 @@ func (a *Address[M]) Take() []M {
 // called again. It is for who can wait, so that no more is told than is handled.
 func (a *Address[M]) Room(n int) <-chan struct{} { return a.box.roomFor(n) }
 
-// Doze has ring called by the next message, before anybody handles it, with the worker of
-// its sender: an address without an actor wants one. It is called at most once, and not at
-// all if an incarnation comes first; it must not block. Doze reports false, and leaves
-// things as they are, if a message waits already, or an incarnation lives. The parent
-// calls it.
-func (a *Address[M]) Doze(ring func(w *Worker)) bool { return a.box.doze(ring) }
-
 // Close ends the address: no incarnation will follow. What was not handled, and
 // what comes from now on, is counted as dead letters. A later incarnation opens it
 // again.

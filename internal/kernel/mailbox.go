@@ -21,8 +21,7 @@ import (
 // The message that is being handled stays at the head until its handler returns
 // or commits, so that the next incarnation finds it if this one dies first.
 type inbox struct {
-	// in is nil, or the message that came last, or a mark: a *life that rests, a bell, or
-	// closed.
+	// in is nil, or the message that came last, or a mark: a *life that rests, or closed.
 	in    atomic.Pointer[node]
 	depth atomic.Int32 // messages that are not handled
 	tries atomic.Int32 // incarnations that died of the head
@@ -67,7 +66,6 @@ func (b *inbox) occupy(l *life) error {
 	if b.closed() {
 		b.in.Store(nil)
 	}
-	b.silence()
 	b.life.Store(l)
 	l.box.Store(b)
 	return nil
@@ -140,16 +138,12 @@ func (b *inbox) push(w *Worker, m any) bool {
 		if shut {
 			return false
 		}
-		ring := last.bell()
-		if n.next = last; resting != nil || ring != nil {
+		if n.next = last; resting != nil {
 			n.next = nil
 		}
 		if b.in.CompareAndSwap(last, n) {
-			switch {
-			case resting != nil:
+			if resting != nil {
 				resting.schedule(w)
-			case ring != nil:
-				ring(w)
 			}
 			return true
 		}
@@ -182,7 +176,7 @@ func (b *inbox) more() bool {
 	}
 	for {
 		last := b.in.Load()
-		if _, shut := last.mark(); last == nil || shut || last.bell() != nil {
+		if _, shut := last.mark(); last == nil || shut {
 			return false
 		}
 		if b.in.CompareAndSwap(last, nil) {
@@ -228,7 +222,7 @@ func (b *inbox) shut() {
 	if !b.life.Load().live() {
 		lost = b.takeHead(lost)
 	}
-	if resting == nil && !was && last.bell() == nil {
+	if resting == nil && !was {
 		for n := inOrder(last); n != nil; n = n.next {
 			lost = append(lost, n.m)
 		}

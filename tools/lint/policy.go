@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "internal/sparse", "internal/hostgit", "internal/textfile", "schema"},
+	{"base/spell", "base/shown", "base/wire", "internal/hostgit", "internal/textfile", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
@@ -109,7 +109,6 @@ var layers = [...][]string{
 var alone = map[string][]string{
 	"base/spell":           {},
 	"base/shown":           {},
-	"internal/sparse":      {},
 	"internal/hostgit":     {},
 	"internal/textfile":    {},
 	"schema":               {},
