@@ -191,88 +191,88 @@ func (*ContainerUploadBlock) BlockType() string { return "container_upload" }
 // BlockType implements [ContentBlock].
 func (b *UnknownBlock) BlockType() string { return b.Type }
 
+// The plain types have the fields of the blocks and none of their methods.
+type (
+	plainText             TextBlock
+	plainThinking         ThinkingBlock
+	plainRedactedThinking RedactedThinkingBlock
+	plainToolUse          ToolUseBlock
+	plainToolResult       ToolResultBlock
+	plainImage            ImageBlock
+	plainDocument         DocumentBlock
+	plainSearchResult     SearchResultBlock
+	plainServerToolUse    ServerToolUseBlock
+	plainServerToolResult ServerToolResultBlock
+	plainMCPToolUse       MCPToolUseBlock
+	plainMCPToolResult    MCPToolResultBlock
+	plainContainerUpload  ContainerUploadBlock
+)
+
 // MarshalJSON adds the block's "type".
-func (b *TextBlock) MarshalJSON() ([]byte, error) {
-	type plain TextBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
-}
+func (b *TextBlock) MarshalJSON() ([]byte, error) { return marshalAs(b.BlockType(), (*plainText)(b)) }
 
 // MarshalJSON adds the block's "type".
 func (b *ThinkingBlock) MarshalJSON() ([]byte, error) {
-	type plain ThinkingBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainThinking)(b))
 }
 
 // MarshalJSON adds the block's "type".
 func (b *RedactedThinkingBlock) MarshalJSON() ([]byte, error) {
-	type plain RedactedThinkingBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainRedactedThinking)(b))
 }
 
 // MarshalJSON adds the block's "type"; a nil Input is an empty object.
 func (b *ToolUseBlock) MarshalJSON() ([]byte, error) {
-	type plain ToolUseBlock
-	p := plain(*b)
+	p := plainToolUse(*b)
 	p.Input = orEmptyObject(p.Input)
 	return marshalAs(b.BlockType(), &p)
 }
 
 // MarshalJSON adds the block's "type".
 func (b *ToolResultBlock) MarshalJSON() ([]byte, error) {
-	type plain ToolResultBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainToolResult)(b))
 }
 
 // MarshalJSON adds the block's "type".
-func (b *ImageBlock) MarshalJSON() ([]byte, error) {
-	type plain ImageBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
-}
+func (b *ImageBlock) MarshalJSON() ([]byte, error) { return marshalAs(b.BlockType(), (*plainImage)(b)) }
 
 // MarshalJSON adds the block's "type".
 func (b *DocumentBlock) MarshalJSON() ([]byte, error) {
-	type plain DocumentBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainDocument)(b))
 }
 
 // MarshalJSON adds the block's "type".
 func (b *SearchResultBlock) MarshalJSON() ([]byte, error) {
-	type plain SearchResultBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainSearchResult)(b))
 }
 
 // MarshalJSON adds the block's "type"; a nil Input is an empty object.
 func (b *ServerToolUseBlock) MarshalJSON() ([]byte, error) {
-	type plain ServerToolUseBlock
-	p := plain(*b)
+	p := plainServerToolUse(*b)
 	p.Input = orEmptyObject(p.Input)
 	return marshalAs(b.BlockType(), &p)
 }
 
 // MarshalJSON adds the block's "type".
 func (b *ServerToolResultBlock) MarshalJSON() ([]byte, error) {
-	type plain ServerToolResultBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainServerToolResult)(b))
 }
 
 // MarshalJSON adds the block's "type"; a nil Input is an empty object.
 func (b *MCPToolUseBlock) MarshalJSON() ([]byte, error) {
-	type plain MCPToolUseBlock
-	p := plain(*b)
+	p := plainMCPToolUse(*b)
 	p.Input = orEmptyObject(p.Input)
 	return marshalAs(b.BlockType(), &p)
 }
 
 // MarshalJSON adds the block's "type".
 func (b *MCPToolResultBlock) MarshalJSON() ([]byte, error) {
-	type plain MCPToolResultBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainMCPToolResult)(b))
 }
 
 // MarshalJSON adds the block's "type".
 func (b *ContainerUploadBlock) MarshalJSON() ([]byte, error) {
-	type plain ContainerUploadBlock
-	return marshalAs(b.BlockType(), (*plain)(b))
+	return marshalAs(b.BlockType(), (*plainContainerUpload)(b))
 }
 
 // MarshalJSON returns the block unchanged.
@@ -282,11 +282,10 @@ func (b *UnknownBlock) MarshalJSON() ([]byte, error) { return orEmptyObject(b.Ra
 func (b *ToolResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
 
 func (b *ToolResultBlock) unmarshalAt(raw []byte, depth int) error {
-	type plain ToolResultBlock
 	aux := struct {
-		*plain
+		*plainToolResult
 		Content json.RawMessage `json:"content"`
-	}{plain: (*plain)(b)}
+	}{plainToolResult: (*plainToolResult)(b)}
 	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}
@@ -297,11 +296,10 @@ func (b *ToolResultBlock) unmarshalAt(raw []byte, depth int) error {
 func (b *SearchResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
 
 func (b *SearchResultBlock) unmarshalAt(raw []byte, depth int) error {
-	type plain SearchResultBlock
 	aux := struct {
-		*plain
+		*plainSearchResult
 		Content json.RawMessage `json:"content"`
-	}{plain: (*plain)(b)}
+	}{plainSearchResult: (*plainSearchResult)(b)}
 	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}
@@ -312,11 +310,10 @@ func (b *SearchResultBlock) unmarshalAt(raw []byte, depth int) error {
 func (b *MCPToolResultBlock) UnmarshalJSON(raw []byte) error { return b.unmarshalAt(raw, 0) }
 
 func (b *MCPToolResultBlock) unmarshalAt(raw []byte, depth int) error {
-	type plain MCPToolResultBlock
 	aux := struct {
-		*plain
+		*plainMCPToolResult
 		Content json.RawMessage `json:"content"`
-	}{plain: (*plain)(b)}
+	}{plainMCPToolResult: (*plainMCPToolResult)(b)}
 	if err := Unmarshal(raw, &aux); err != nil {
 		return err
 	}

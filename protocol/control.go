@@ -58,14 +58,9 @@ func decodeRequest(f *Frame, r Request) error {
 	if f.Type != TypeControlRequest {
 		return fmt.Errorf("protocol: decode request: line is a %q, not a %s", f.Type, TypeControlRequest)
 	}
-	body := f.Body()
-	s, ok := r.(scannable)
 	err := f.distinct()
-	switch {
-	case err != nil:
-	case ok && json.Valid(body) && scanObject(body, s):
-	default:
-		err = Unmarshal(body, r)
+	if err == nil {
+		err = Unmarshal(f.Body(), r)
 	}
 	if err != nil {
 		return fmt.Errorf("protocol: decode %s request %.80s: %w", f.Subtype, f.ID, err)

@@ -248,3 +248,27 @@ func requireRoundTrip(t testing.TB, r Request, decode func(Frame) (Request, erro
 	require.NoError(t, err)
 	require.IsType(t, r, again)
 }
+
+// TestAnOddRequest: keys that are new or in another case change nothing, and what was not
+// understood is an error, which no gate answers.
+func TestAnOddRequest(t *testing.T) {
+	t.Parallel()
+	decode := func(request string) (Request, error) {
+		f, err := ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":` + request + `}`))
+		require.NoError(t, err)
+		return DecodeAgentRequest(f)
+	}
+	r, err := decode(`{"subtype":"can_use_tool","tool_name":"a","tool_use_id":"t","TOOL_USE_ID":"u","input":{"x":1},"new":[]}`)
+	require.NoError(t, err)
+	assert.Equal(t, &CanUseToolRequest{ToolName: "a", ToolUseID: "t", Input: json.RawMessage(`{"x":1}`)}, r)
+	r, err = decode(`{"subtype":"can_use_tool","tool_name":"a","tool_use_id":null,"title":"a\u0041\n"}`)
+	require.NoError(t, err)
+	assert.Equal(t, &CanUseToolRequest{ToolName: "a", Title: "aA\n"}, r)
+	for _, bad := range []string{`{"subtype":"can_use_tool","tool_name":1}`, `{"subtype":"can_use_tool","input":{"a":tru}}`} {
+		_, err = decode(bad)
+		require.Error(t, err, bad)
+	}
+	var in PreToolUseInput
+	require.NoError(t, Unmarshal([]byte(`{"tool_name":"a","mcp_server":{"name":"x"},"session_id":"s","SESSION_ID":"t"}`), &in))
+	assert.Equal(t, PreToolUseInput{ToolName: "a", HookBase: HookBase{SessionID: "s"}, MCPServer: &MCPServerProvenance{Name: "x"}}, in)
+}

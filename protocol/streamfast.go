@@ -5,20 +5,6 @@ import "strconv"
 // Text deltas are most of a stream's lines, so they have a way past
 // encoding/json. Whatever is not exactly the usual form takes the usual way.
 
-// TextDelta returns the text of a stream_event line that adds text; false for
-// any other frame. It is the quickest way to a stream's text: one string is
-// allocated and nothing else.
-func TextDelta(f Frame) (string, bool) {
-	if f.Type != "stream_event" || f.body.empty() {
-		return "", false
-	}
-	var d deltaScan
-	if !d.scan(f.Raw, f.body) || d.kind != "text_delta" {
-		return "", false
-	}
-	return string(unescaped(d.value.of(f.Raw))), true
-}
-
 // deltaScan is a content_block_delta event read by structure.
 type deltaScan struct {
 	index int
