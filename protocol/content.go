@@ -3,6 +3,8 @@ package protocol
 import (
 	"errors"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Content is the content of a message or of a tool result: a list of blocks.
@@ -37,7 +39,7 @@ var errNesting = errors.New("content is nested too deep")
 
 func (c *Content) unmarshalAt(b []byte, depth int) error {
 	*c = nil
-	i := skipSpace(b, 0)
+	i := jsonscan.Space(b, 0)
 	switch {
 	case i >= len(b) || b[i] == 'n':
 		return nil
@@ -47,15 +49,15 @@ func (c *Content) unmarshalAt(b []byte, depth int) error {
 		return Unmarshal(b, &t.Text)
 	}
 	out := Content{}
-	elems := array(b, i)
+	elems := jsonscan.Array(b, i)
 	for {
-		val, ok := elems.element()
+		val, ok := elems.Element()
 		if !ok {
 			break
 		}
-		out = append(out, decodeBlock(val.of(b), depth))
+		out = append(out, decodeBlock(val.Of(b), depth))
 	}
-	if elems.err {
+	if elems.Err {
 		return errors.New("content is neither a string nor a list of blocks")
 	}
 	*c = out
@@ -95,7 +97,7 @@ type nester interface {
 }
 
 func decodeBlock(raw []byte, depth int) ContentBlock {
-	typ := stringOf(memberOf(raw, "type"))
+	typ := jsonscan.Text(jsonscan.Get(raw, "type"))
 	block := newBlock(typ)
 	if block == nil {
 		return &UnknownBlock{Type: typ, Raw: slices.Clone(raw)}

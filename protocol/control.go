@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Request is a control request in either direction: the value of "request"
@@ -129,14 +131,14 @@ func DecodeControlResponse(f Frame) (*ControlResponse, error) {
 	r := &ControlResponse{Subtype: f.Subtype, RequestID: f.RequestID}
 	body := f.Body()
 	var errorCode, code, camelCode []byte
-	c := object(body, 0)
+	c := jsonscan.Object(body, 0)
 	for {
-		key, val, ok := c.member()
+		key, val, ok := c.Member()
 		if !ok {
 			break
 		}
-		v := val.of(body)
-		switch string(unescaped(key.of(body))) {
+		v := val.Of(body)
+		switch string(jsonscan.Unescaped(key.Of(body))) {
 		case "response":
 			r.Response = v
 		case "error":
@@ -157,7 +159,7 @@ func DecodeControlResponse(f Frame) (*ControlResponse, error) {
 			r.PendingUserDialogRequests = framesOf(v)
 		}
 	}
-	if c.err {
+	if c.Err {
 		return nil, fmt.Errorf("protocol: decode answer: \"response\" is not an object: %.80q", body)
 	}
 	for _, v := range [][]byte{errorCode, code, camelCode} {
@@ -171,13 +173,13 @@ func DecodeControlResponse(f Frame) (*ControlResponse, error) {
 // framesOf returns the elements of an array that are frames.
 func framesOf(raw []byte) []Frame {
 	var out []Frame
-	c := array(raw, 0)
+	c := jsonscan.Array(raw, 0)
 	for {
-		val, ok := c.element()
+		val, ok := c.Element()
 		if !ok {
 			return out
 		}
-		if f, err := ParseFrame(val.of(raw)); err == nil {
+		if f, err := ParseFrame(val.Of(raw)); err == nil {
 			out = append(out, f)
 		}
 	}

@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Delta is what a [ContentBlockDelta] adds. The concrete types are
@@ -52,7 +54,7 @@ type DeltaUnknown struct {
 }
 
 func decodeDelta(raw json.RawMessage) Delta {
-	typ := stringOf(memberOf(raw, "type"))
+	typ := jsonscan.Text(jsonscan.Get(raw, "type"))
 	var d Delta
 	switch typ {
 	case "text_delta":

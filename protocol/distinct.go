@@ -3,6 +3,8 @@ package protocol
 import (
 	"errors"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // DuplicateKeyError says that a control request has a key twice in one of its
@@ -68,7 +70,7 @@ func distinctKeys(valid []byte) error {
 		case ',':
 			atKey = len(open) > 0 && open[len(open)-1].object
 		case '"':
-			end := skipString(valid, i)
+			end := jsonscan.String(valid, i)
 			if end < 0 {
 				return nil // no valid JSON
 			}
@@ -115,8 +117,8 @@ func (s *scope) has(keys [][]byte, key []byte) bool {
 // exactText is the text of the inside of a JSON string, with lone surrogates
 // kept apart from each other and from U+FFFD.
 func exactText(s []byte) []byte {
-	if isPlain(s) {
+	if jsonscan.IsPlain(s) {
 		return s
 	}
-	return appendUnescapedAs(make([]byte, 0, len(s)), s, appendSurrogate)
+	return jsonscan.AppendUnescapedAs(make([]byte, 0, len(s)), s, appendSurrogate)
 }

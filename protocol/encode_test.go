@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 func TestAppendControl(t *testing.T) {
@@ -86,7 +88,7 @@ func TestAppendString(t *testing.T) {
 		got := appendString(nil, string(b))
 		require.NoError(t, json.Unmarshal(got, &y), "%q", got)
 		require.Equal(t, x, y)
-		require.Equal(t, x, stringOf(got))
+		require.Equal(t, x, jsonscan.Text(got))
 	})
 }
 
@@ -100,7 +102,7 @@ func FuzzUnescape(f *testing.F) {
 		if len(quoted) < 2 || quoted[0] != '"' || json.Unmarshal(quoted, &want) != nil || quoted[len(quoted)-1] != '"' {
 			return
 		}
-		require.Equal(t, want, stringOf(quoted))
-		require.Equal(t, len(quoted), skipString(quoted, 0))
+		require.Equal(t, want, jsonscan.Text(quoted))
+		require.Equal(t, len(quoted), jsonscan.String(quoted, 0))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Unmarshal is like [json.Unmarshal] with exact names, as JavaScript reads JSON: a key
@@ -41,7 +43,7 @@ func exact(data []byte, s *shape) []byte {
 		return data
 	}
 	w := exactWalk{b: data}
-	if w.value(skipSpace(data, 0), s, 0) < 0 || w.changed == nil {
+	if w.value(jsonscan.Space(data, 0), s, 0) < 0 || w.changed == nil {
 		return data
 	}
 	return w.changed
@@ -57,18 +59,18 @@ type exactWalk struct {
 // none, or it is nested deeper than encoding/json reads.
 func (w *exactWalk) value(i int, s *shape, depth int) int {
 	if s == nil || i >= len(w.b) {
-		return skipValue(w.b, i)
+		return jsonscan.Value(w.b, i)
 	}
 	isList := w.b[i] == '['
 	if depth > maxDepth || !isList && w.b[i] != '{' || isList == (s.list == nil) || !isList && s.fields == nil && s.values == nil {
-		return skipValue(w.b, i)
+		return jsonscan.Value(w.b, i)
 	}
 	closing := byte('}')
 	if isList {
 		closing = ']'
 	}
 	from, seen := i, seenFields{}
-	i = skipSpace(w.b, i+1)
+	i = jsonscan.Space(w.b, i+1)
 	if i < len(w.b) && w.b[i] == closing {
 		return i + 1
 	}
@@ -81,29 +83,29 @@ func (w *exactWalk) value(i int, s *shape, depth int) int {
 			if i >= len(w.b) || w.b[i] != '"' {
 				return -1
 			}
-			end := skipString(w.b, i)
+			end := jsonscan.String(w.b, i)
 			if end < 0 {
 				return -1
 			}
 			if s.fields != nil {
-				inner = w.key(s, span{uint32(i), uint32(end)}, from, &seen)
+				inner = w.key(s, jsonscan.Span{Lo: uint32(i), Hi: uint32(end)}, from, &seen)
 			}
-			if i = skipSpace(w.b, end); i >= len(w.b) || w.b[i] != ':' {
+			if i = jsonscan.Space(w.b, end); i >= len(w.b) || w.b[i] != ':' {
 				return -1
 			}
-			i = skipSpace(w.b, i+1)
+			i = jsonscan.Space(w.b, i+1)
 		}
 		if i = w.value(i, inner, depth+1); i < 0 {
 			return -1
 		}
-		if i = skipSpace(w.b, i); i >= len(w.b) {
+		if i = jsonscan.Space(w.b, i); i >= len(w.b) {
 			return -1
 		}
 		switch w.b[i] {
 		case closing:
 			return i + 1
 		case ',':
-			i = skipSpace(w.b, i+1)
+			i = jsonscan.Space(w.b, i+1)
 		default:
 			return -1
 		}
@@ -133,8 +135,8 @@ func (s *seenFields) add(i int) (twice bool) {
 
 // key looks at a key of the object that begins at from, and returns the shape of
 // its value.
-func (w *exactWalk) key(s *shape, quoted span, from int, seen *seenFields) *shape {
-	name := unescaped(quoted.of(w.b))
+func (w *exactWalk) key(s *shape, quoted jsonscan.Span, from int, seen *seenFields) *shape {
+	name := jsonscan.Unescaped(quoted.Of(w.b))
 	f, known := s.fields[string(name)]
 	switch {
 	case known:
@@ -149,11 +151,11 @@ func (w *exactWalk) key(s *shape, quoted span, from int, seen *seenFields) *shap
 }
 
 // blank overwrites a key with one that no field has.
-func (w *exactWalk) blank(quoted span) {
+func (w *exactWalk) blank(quoted jsonscan.Span) {
 	if w.changed == nil {
 		w.changed = slices.Clone(w.b)
 	}
-	inside := w.changed[quoted.lo+1 : quoted.hi-1]
+	inside := w.changed[quoted.Lo+1 : quoted.Hi-1]
 	for i := range inside {
 		inside[i] = '?'
 	}
@@ -161,14 +163,14 @@ func (w *exactWalk) blank(quoted span) {
 
 // blankBefore blanks the keys of that name in the object that begins at from,
 // before the one at last.
-func (w *exactWalk) blankBefore(from int, last span, name []byte) {
-	c := object(w.b, from)
+func (w *exactWalk) blankBefore(from int, last jsonscan.Span, name []byte) {
+	c := jsonscan.Object(w.b, from)
 	for {
-		key, _, ok := c.member()
-		if !ok || key.lo >= last.lo {
+		key, _, ok := c.Member()
+		if !ok || key.Lo >= last.Lo {
 			return
 		}
-		if string(unescaped(key.of(w.b))) == string(name) {
+		if string(jsonscan.Unescaped(key.Of(w.b))) == string(name) {
 			w.blank(key)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Values of [Frame.Type] that are not content messages.
@@ -42,12 +44,12 @@ type Frame struct {
 	// Raw is the original line.
 	Raw []byte
 
-	uuid, session, parent span
+	uuid, session, parent jsonscan.Span
 	// body is the value that the frame is about: request, response, event
 	// or message by type.
-	body span
+	body jsonscan.Span
 	// api is the "api_message_id" of a stream_event.
-	api span
+	api jsonscan.Span
 	// other is true if the line has a key that is none of the envelope's.
 	other bool
 	// oversize is set if the line was skipped, and Raw is its head.
@@ -58,23 +60,23 @@ type Frame struct {
 }
 
 // UUID returns the line's "uuid", or "".
-func (f *Frame) UUID() string { return stringOf(f.uuid.of(f.Raw)) }
+func (f *Frame) UUID() string { return jsonscan.Text(f.uuid.Of(f.Raw)) }
 
 // SessionID returns the line's "session_id", or "".
-func (f *Frame) SessionID() string { return stringOf(f.session.of(f.Raw)) }
+func (f *Frame) SessionID() string { return jsonscan.Text(f.session.Of(f.Raw)) }
 
 // ParentToolUseID returns the line's "parent_tool_use_id": the tool call of
 // the subagent that the line belongs to, or "" for the main agent.
-func (f *Frame) ParentToolUseID() string { return stringOf(f.parent.of(f.Raw)) }
+func (f *Frame) ParentToolUseID() string { return jsonscan.Text(f.parent.Of(f.Raw)) }
 
 // Body returns the value the frame is about: "request" of a control_request,
 // "response" of a control_response, "event" of a stream_event, "message" of
 // any other type; nil if it is absent. It aliases Raw.
 func (f *Frame) Body() json.RawMessage {
-	if f.body.empty() {
+	if f.body.Empty() {
 		return nil
 	}
-	return f.body.of(f.Raw)
+	return f.body.Of(f.Raw)
 }
 
 // FrameErrorKind says why a line is not a frame.
@@ -136,66 +138,66 @@ func ParseFrame(line []byte) (Frame, error) {
 		return Frame{}, frameError(TooLong, line, 0)
 	}
 	f := Frame{Raw: line}
-	var at [numKeys]span
+	var at [numKeys]jsonscan.Span
 	twice := keyOther
-	c := object(line, 0)
+	c := jsonscan.Object(line, 0)
 	for {
-		key, val, ok := c.member()
+		key, val, ok := c.Member()
 		if !ok {
 			break
 		}
-		k := keyOf(key.of(line))
-		if k != keyOther && !at[k].empty() {
+		k := keyOf(key.Of(line))
+		if k != keyOther && !at[k].Empty() {
 			twice = k
 		}
 		at[k] = val
 	}
-	if c.err {
+	if c.Err {
 		kind := NotJSON
 		if json.Valid(line) {
 			kind = NotObject
 		}
-		return Frame{}, frameError(kind, line, c.bad)
+		return Frame{}, frameError(kind, line, c.Bad)
 	}
-	if end := skipSpace(line, c.i); end < len(line) {
+	if end := jsonscan.Space(line, c.I); end < len(line) {
 		return Frame{}, frameError(NotJSON, line, end)
 	}
 
 	f.uuid, f.session, f.parent = at[keyUUID], at[keySession], at[keyParent]
-	f.Type = intern(at[keyType].of(line))
+	f.Type = intern(at[keyType].Of(line))
 	switch f.Type {
 	case "stream_event":
 		f.body, f.api = at[keyEvent], at[keyAPIMessage]
-		f.other = !at[keyOther].empty()
+		f.other = !at[keyOther].Empty()
 	case TypeControlRequest:
 		f.body = at[keyRequest]
 		f.setID(at[keyRequestID])
 		f.twice = keyNames[twice]
 		in := f.nested()
-		if f.Subtype = intern(in[keySubtype].of(line)); f.Subtype == "" {
-			f.Subtype = intern(in[keyType].of(line))
+		if f.Subtype = intern(in[keySubtype].Of(line)); f.Subtype == "" {
+			f.Subtype = intern(in[keyType].Of(line))
 		}
 		return f, nil
 	case TypeControlResponse:
 		f.body = at[keyResponse]
 		in := f.nested()
-		f.Subtype = intern(in[keySubtype].of(line))
+		f.Subtype = intern(in[keySubtype].Of(line))
 		f.setID(in[keyRequestID])
 		return f, nil
 	case TypeControlCancel, TypeControlCancelAlias:
 		f.setID(at[keyRequestID])
 	default:
 		f.body = at[keyMessage]
-		f.Replay = string(at[keyReplay].of(line)) == "true"
+		f.Replay = string(at[keyReplay].Of(line)) == "true"
 	}
-	f.Subtype = intern(at[keySubtype].of(line))
+	f.Subtype = intern(at[keySubtype].Of(line))
 	return f, nil
 }
 
 // setID takes the value of "request_id". What is no JSON could not be written
 // into an answer.
-func (f *Frame) setID(value span) {
-	token := value.of(f.Raw)
+func (f *Frame) setID(value jsonscan.Span) {
+	token := value.Of(f.Raw)
 	if !json.Valid(token) {
 		return
 	}
@@ -203,19 +205,19 @@ func (f *Frame) setID(value span) {
 	if token[0] != '"' {
 		return
 	}
-	if f.RequestID = string(f.ID[1 : len(f.ID)-1]); !isPlain(token[1 : len(token)-1]) {
-		f.RequestID = stringOf(token)
+	if f.RequestID = string(f.ID[1 : len(f.ID)-1]); !jsonscan.IsPlain(token[1 : len(token)-1]) {
+		f.RequestID = jsonscan.Text(token)
 	}
 }
 
 // CutFrame cuts a line after its first object, if another one follows. rest is nil
 // for any other line.
 func CutFrame(line []byte) (first, rest []byte) {
-	i := skipSpace(line, 0)
+	i := jsonscan.Space(line, 0)
 	if i == len(line) || line[i] != '{' {
 		return line, nil
 	}
-	end := skipNested(line, i)
+	end := jsonscan.Nested(line, i)
 	if end < 0 {
 		return line, nil
 	}
@@ -227,14 +229,14 @@ func CutFrame(line []byte) (first, rest []byte) {
 
 // nested finds the same keys in the body of a control frame; none if the body
 // is not an object.
-func (f *Frame) nested() (at [numKeys]span) {
-	c := object(f.Raw[:f.body.hi], int(f.body.lo))
+func (f *Frame) nested() (at [numKeys]jsonscan.Span) {
+	c := jsonscan.Object(f.Raw[:f.body.Hi], int(f.body.Lo))
 	for {
-		key, val, ok := c.member()
+		key, val, ok := c.Member()
 		if !ok {
 			return at
 		}
-		at[keyOf(key.of(f.Raw))] = val
+		at[keyOf(key.Of(f.Raw))] = val
 	}
 }
 
@@ -260,7 +262,7 @@ const (
 func keyOf(quoted []byte) int {
 	k := knownKey(quoted)
 	if k == keyOther && bytes.IndexByte(quoted, '\\') >= 0 {
-		k = knownKey(slices.Concat([]byte{'"'}, unescaped(quoted), []byte{'"'}))
+		k = knownKey(slices.Concat([]byte{'"'}, jsonscan.Unescaped(quoted), []byte{'"'}))
 	}
 	return k
 }

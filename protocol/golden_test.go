@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // deliberate are the lines that a recording made up to be unknown.
@@ -101,12 +103,12 @@ func TestOptionsMap(t *testing.T) {
 	require.NoError(t, err)
 	n := 0
 	for l := range bytes.Lines(b) {
-		raw := memberOf(l, "initialize")
+		raw := jsonscan.Get(l, "initialize")
 		if isNull(raw) {
 			continue
 		}
 		n++
-		at := "claude/options-map.ndjson:" + stringOf(memberOf(l, "case"))
+		at := "claude/options-map.ndjson:" + jsonscan.Text(jsonscan.Get(l, "case"))
 		var r InitializeRequest
 		require.NoError(t, json.Unmarshal(raw, &r), at)
 		again, err := MarshalRequest(r, SubtypeOnly)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // HookInput is what a hook is called with. The concrete types are the pointers
@@ -55,7 +57,7 @@ type UnknownHookInput struct {
 // DecodeHookInput decodes the input of a hook callback by its
 // hook_event_name. An unknown event, or none, gives *[UnknownHookInput].
 func DecodeHookInput(raw json.RawMessage) (HookInput, error) {
-	event := HookEvent(stringOf(memberOf(raw, "hook_event_name")))
+	event := HookEvent(jsonscan.Text(jsonscan.Get(raw, "hook_event_name")))
 	in := newHookInput(event)
 	if in == nil {
 		in = &UnknownHookInput{Raw: slices.Clone(raw)}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // The top-level decisions of a [HookJSONOutput].
@@ -83,7 +85,7 @@ func (o *HookJSONOutput) UnmarshalJSON(b []byte) error {
 	if isNull(in.Specific) {
 		return nil
 	}
-	event := HookEvent(stringOf(memberOf(in.Specific, "hookEventName")))
+	event := HookEvent(jsonscan.Text(jsonscan.Get(in.Specific, "hookEventName")))
 	specific := newHookOutput(event)
 	if specific == nil {
 		o.Specific = &UnknownHookOutput{Name: event, Raw: slices.Clone(in.Specific)}

@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // InitializeRequest is the first request of a session. The answer is an
@@ -209,7 +211,7 @@ func (e *Effort) UnmarshalJSON(b []byte) error {
 	case isNumber(string(b)):
 		*e = Effort(b)
 	case len(b) > 0 && b[0] == '"':
-		*e = Effort(stringOf(b))
+		*e = Effort(jsonscan.Text(b))
 	default:
 		return fmt.Errorf("effort is neither a string nor a number: %.20q", b)
 	}

@@ -1,12 +1,14 @@
 package protocol
 
+import "github.com/agent-troupe/troupe/base/jsonscan"
+
 // intern returns the text of a string value without allocating for the names
 // that most lines carry; "" if the value is not a string.
 func intern(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""
 	}
-	switch s := unescaped(value); string(s) {
+	switch s := jsonscan.Unescaped(value); string(s) {
 	case "stream_event":
 		return "stream_event"
 	case "assistant":

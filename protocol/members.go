@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"iter"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Members yields the members of a JSON object in their order: the unescaped key, and the
@@ -13,10 +15,10 @@ import (
 // [json.Valid]. Members costs a fraction of [json.Unmarshal].
 func Members(object json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func(key []byte, value json.RawMessage) bool) {
-		c := open(object, 0, '{', '}')
+		c := jsonscan.Object(object, 0)
 		for {
-			key, value, ok := c.member()
-			if !ok || !yield(unescaped(key.of(object)), value.of(object)) {
+			key, value, ok := c.Member()
+			if !ok || !yield(jsonscan.Unescaped(key.Of(object)), value.Of(object)) {
 				return
 			}
 		}
@@ -29,5 +31,5 @@ func StringValue(value json.RawMessage) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	return string(unescaped(value)), true
+	return string(jsonscan.Unescaped(value)), true
 }

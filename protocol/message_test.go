@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 func decode(t testing.TB, line string) Message {
@@ -96,7 +98,7 @@ func TestContent(t *testing.T) {
 	require.Error(t, odd.Err, "an odd block is kept, not an odd message")
 	b, err = json.Marshal(u.Message.Content)
 	require.NoError(t, err)
-	assert.JSONEq(t, string(memberOf(memberOf(u.Raw(), "message"), "content")), string(b))
+	assert.JSONEq(t, string(jsonscan.Get(jsonscan.Get(u.Raw(), "message"), "content")), string(b))
 
 	for _, bad := range []string{`{"a":1}`, `7`, `true`} {
 		var c Content
@@ -131,7 +133,7 @@ func TestBlocks(t *testing.T) {
 		`{"type":"of next week","a":[1]}`,
 	} {
 		b := decodeBlock([]byte(line), 0)
-		if stringOf(memberOf([]byte(line), "type")) != "of next week" {
+		if jsonscan.Text(jsonscan.Get([]byte(line), "type")) != "of next week" {
 			assert.IsNotType(t, &UnknownBlock{}, b, line)
 		}
 		again, err := Marshal(b)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // PermissionMode is how an agent treats tool calls that no rule decides.
@@ -192,20 +194,20 @@ func (r *PermissionResult) UnmarshalJSON(b []byte) error {
 	if in.Message != nil {
 		r.Message = *in.Message
 	}
-	c := object(b, 0)
+	c := jsonscan.Object(b, 0)
 	for {
-		k, v, ok := c.member()
+		k, v, ok := c.Member()
 		if !ok {
 			return nil
 		}
-		key := string(unescaped(k.of(b)))
+		key := string(jsonscan.Unescaped(k.Of(b)))
 		if isPermissionKey(key) {
 			continue
 		}
 		if r.Extra == nil {
 			r.Extra = make(map[string]json.RawMessage)
 		}
-		r.Extra[key] = slices.Clone(v.of(b))
+		r.Extra[key] = slices.Clone(v.Of(b))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 func TestPermissionResult(t *testing.T) {
@@ -96,6 +98,6 @@ func TestPermissionResultFailsClosed(t *testing.T) {
 		if r.Behavior == "allow" {
 			want = `"allow"`
 		}
-		require.Equal(t, want, string(memberOf(b, "behavior")))
+		require.Equal(t, want, string(jsonscan.Get(b, "behavior")))
 	})
 }

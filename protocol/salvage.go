@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // UnreadableResultError says that a result line could not be read and its text is lost:
@@ -30,7 +32,7 @@ func UnreadableResult(m Message) *UnreadableResultError {
 		return nil
 	}
 	r, ok := u.Partial.(*ResultMessage)
-	if !ok || r.Failed() || r.Result != "" || string(memberOf(u.raw, "result")) == `""` {
+	if !ok || r.Failed() || r.Result != "" || string(jsonscan.Get(u.raw, "result")) == `""` {
 		return nil
 	}
 	return &UnreadableResultError{Partial: r, Err: u.Err}
@@ -67,7 +69,7 @@ func looseText(s []byte) []byte {
 		if n = escapeLen(s); n == 0 && len(s) > 0 {
 			out, s = append(out, s[0]), s[1:]
 		}
-		out, s = appendUnescaped(out, s[:n]), s[n:]
+		out, s = jsonscan.AppendUnescaped(out, s[:n]), s[n:]
 	}
 	return out
 }
@@ -75,14 +77,14 @@ func looseText(s []byte) []byte {
 // escapeLen is the length of the escape at the start of s, both halves of a pair
 // included; 0 if there is none.
 func escapeLen(s []byte) int {
-	switch r := hexRune(s); {
+	switch r := jsonscan.HexRune(s); {
 	case len(s) < 2 || s[0] != '\\':
 		return 0
 	case bytes.IndexByte([]byte(`"\\/bfnrt`), s[1]) >= 0:
 		return 2
 	case r < 0:
 		return 0
-	case utf16.IsSurrogate(r) && utf16.DecodeRune(r, hexRune(s[6:])) != utf8.RuneError:
+	case utf16.IsSurrogate(r) && utf16.DecodeRune(r, jsonscan.HexRune(s[6:])) != utf8.RuneError:
 		return 12
 	}
 	return 6

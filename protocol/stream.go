@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // PartialAssistantMessage is a stream_event line: one event of the model's
@@ -154,7 +156,7 @@ type UnknownEvent struct {
 }
 
 func decodeEvent(raw json.RawMessage) StreamEvent {
-	typ := stringOf(memberOf(raw, "type"))
+	typ := jsonscan.Text(jsonscan.Get(raw, "type"))
 	var e StreamEvent
 	switch typ {
 	case "message_start":

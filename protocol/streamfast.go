@@ -1,6 +1,10 @@
 package protocol
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
+)
 
 // Text deltas are most of a stream's lines, so they have a way past
 // encoding/json. Whatever is not exactly the usual form takes the usual way.
@@ -8,21 +12,21 @@ import "strconv"
 // deltaScan is a content_block_delta event read by structure.
 type deltaScan struct {
 	index int
-	kind  string // text_delta, thinking_delta or input_json_delta
-	value span   // the string that the delta adds, with its quotes
+	kind  string        // text_delta, thinking_delta or input_json_delta
+	value jsonscan.Span // the string that the delta adds, with its quotes
 }
 
 // scan reads the event at body; false unless it is a content_block_delta of
 // one of the three common kinds without any further key.
-func (d *deltaScan) scan(line []byte, body span) bool {
-	var typ, index, delta span
-	c := object(line[:body.hi], int(body.lo))
+func (d *deltaScan) scan(line []byte, body jsonscan.Span) bool {
+	var typ, index, delta jsonscan.Span
+	c := jsonscan.Object(line[:body.Hi], int(body.Lo))
 	for {
-		key, val, ok := c.member()
+		key, val, ok := c.Member()
 		if !ok {
 			break
 		}
-		switch string(key.of(line)) {
+		switch string(key.Of(line)) {
 		case `"type"`:
 			typ = val
 		case `"index"`:
@@ -33,11 +37,11 @@ func (d *deltaScan) scan(line []byte, body span) bool {
 			return false
 		}
 	}
-	if c.err || string(typ.of(line)) != `"content_block_delta"` || delta.empty() {
+	if c.Err || string(typ.Of(line)) != `"content_block_delta"` || delta.Empty() {
 		return false
 	}
-	if !index.empty() {
-		n, err := strconv.Atoi(string(index.of(line)))
+	if !index.Empty() {
+		n, err := strconv.Atoi(string(index.Of(line)))
 		if err != nil {
 			return false
 		}
@@ -46,28 +50,28 @@ func (d *deltaScan) scan(line []byte, body span) bool {
 	return d.scanDelta(line, delta)
 }
 
-func (d *deltaScan) scanDelta(line []byte, delta span) bool {
-	var typ, key, value span
-	c := object(line[:delta.hi], int(delta.lo))
+func (d *deltaScan) scanDelta(line []byte, delta jsonscan.Span) bool {
+	var typ, key, value jsonscan.Span
+	c := jsonscan.Object(line[:delta.Hi], int(delta.Lo))
 	for {
-		k, v, ok := c.member()
+		k, v, ok := c.Member()
 		if !ok {
 			break
 		}
 		switch {
-		case string(k.of(line)) == `"type"`:
+		case string(k.Of(line)) == `"type"`:
 			typ = v
-		case key.empty():
+		case key.Empty():
 			key, value = k, v
 		default:
 			return false
 		}
 	}
-	if c.err || value.empty() || line[value.lo] != '"' {
+	if c.Err || value.Empty() || line[value.Lo] != '"' {
 		return false
 	}
 	want := ""
-	switch string(typ.of(line)) {
+	switch string(typ.Of(line)) {
 	case `"text_delta"`:
 		d.kind, want = "text_delta", `"text"`
 	case `"thinking_delta"`:
@@ -76,14 +80,14 @@ func (d *deltaScan) scanDelta(line []byte, delta span) bool {
 		d.kind, want = "input_json_delta", `"partial_json"`
 	}
 	d.value = value
-	return want != "" && string(key.of(line)) == want
+	return want != "" && string(key.Of(line)) == want
 }
 
 // decodeDeltaLine decodes a stream_event line of a common delta; nil if the
 // line is anything else.
 func decodeDeltaLine(f *Frame) Message {
 	var d deltaScan
-	if f.body.empty() || !f.isUsual() || !d.scan(f.Raw, f.body) {
+	if f.body.Empty() || !f.isUsual() || !d.scan(f.Raw, f.body) {
 		return nil
 	}
 	// One object holds the message and what it points to.
@@ -94,10 +98,10 @@ func decodeDeltaLine(f *Frame) Message {
 	})
 	m := &line.m
 	m.setFrame(f)
-	m.APIMessageID = stringOf(f.api.of(f.Raw))
+	m.APIMessageID = jsonscan.Text(f.api.Of(f.Raw))
 	m.Event = &line.event
 	line.event.Index = d.index
-	value := string(unescaped(d.value.of(f.Raw)))
+	value := string(jsonscan.Unescaped(d.value.Of(f.Raw)))
 	switch d.kind {
 	case "text_delta":
 		line.text.Text = value
@@ -112,8 +116,8 @@ func decodeDeltaLine(f *Frame) Message {
 
 // isUsual reports whether the line has only the keys that every delta has.
 func (f *Frame) isUsual() bool {
-	for _, v := range [...]span{f.uuid, f.session, f.parent, f.api} {
-		if !v.empty() && f.Raw[v.lo] != '"' && f.Raw[v.lo] != 'n' {
+	for _, v := range [...]jsonscan.Span{f.uuid, f.session, f.parent, f.api} {
+		if !v.Empty() && f.Raw[v.Lo] != '"' && f.Raw[v.Lo] != 'n' {
 			return false
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // The recordings under testdata/traces hold one event per line. Their long
@@ -108,8 +110,8 @@ func readTrace(t testing.TB, path, name string) []recorded {
 		r := recorded{file: name, n: i + 1, agent: e.Dir == "cli->sdk"}
 		if e.Raw != nil {
 			r.raw = *e.Raw
-		} else if typ := memberOf(e.Msg, "type"); string(typ) == `"RAW"` || typ == nil && memberOf(e.Msg, "raw") != nil {
-			r.raw = stringOf(memberOf(e.Msg, "raw"))
+		} else if typ := jsonscan.Get(e.Msg, "type"); string(typ) == `"RAW"` || typ == nil && jsonscan.Get(e.Msg, "raw") != nil {
+			r.raw = jsonscan.Text(jsonscan.Get(e.Msg, "raw"))
 		} else {
 			r.line, err = Marshal(uncut(generic(t, e.Msg)))
 			require.NoError(t, err)

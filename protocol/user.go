@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // UserMessage is a user line, in both directions: a prompt of the host, or a
@@ -176,19 +178,19 @@ func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, erro
 		out = append(out, `,"uuid":`...)
 		out = appendString(out, m.UUID)
 	}
-	c := object(tail, 0)
+	c := jsonscan.Object(tail, 0)
 	for {
-		key, val, ok := c.member()
+		key, val, ok := c.Member()
 		if !ok {
 			break
 		}
-		if string(key.of(tail)) == `"message"` {
+		if string(key.Of(tail)) == `"message"` {
 			continue
 		}
 		out = append(out, ',')
-		out = append(out, key.of(tail)...)
+		out = append(out, key.Of(tail)...)
 		out = append(out, ':')
-		out = append(out, val.of(tail)...)
+		out = append(out, val.Of(tail)...)
 	}
 	return append(out, "}\n"...), nil
 }

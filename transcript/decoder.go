@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"iter"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // DefaultMaxLine is the longest line that a [Decoder] holds unless MaxLine says
@@ -67,7 +69,7 @@ func (d *Decoder) Next() (*Line, error) {
 	switch {
 	case tooLong:
 		l.Damage = DamageTooLong
-	case skipSpace(l.Raw, 0) == len(l.Raw):
+	case jsonscan.Space(l.Raw, 0) == len(l.Raw):
 		l.Damage = DamageBlank
 	case l.parse():
 	case ended:

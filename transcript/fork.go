@@ -248,7 +248,7 @@ func (k *fork) writeChain(ctx context.Context, w *bufio.Writer, chain []int32) e
 func (k *fork) writeLine(w *bufio.Writer, l *Line, at int32) error {
 	r := &k.line
 	r.b = r.b[:0]
-	m := members{b: l.Raw, trusted: true}
+	m := membersOf(l.Raw)
 	requestSession := l.SessionID()
 	for m.next() {
 		key, v := string(m.key), m.value
@@ -377,7 +377,7 @@ func (b *kept) add(l *Line, session string) {
 	switch typ {
 	case TypeContentReplacement:
 		if list := get(l.Raw, "replacements"); isArray(list) {
-			e := elements{b: list}
+			e := elementsOf(list)
 			for e.next() {
 				if isObject(e.value) {
 					b.replacements = append(b.replacements, bytes.Clone(e.value))

@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"io"
 	"strings"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Transcript is the index of one session file: which line follows which, and where it is.
@@ -272,18 +274,18 @@ func (t *Transcript) addContent(n *node, h *head) {
 // addBlocks reads the blocks of a message up to the first tool call or result. content
 // begins with an array.
 func (n *node) addBlocks(content []byte) {
-	i := skipSpace(content, 1)
+	i := jsonscan.Space(content, 1)
 	for i < len(content) && content[i] == '{' {
 		if n.addBlock(content[i:]); n.tool != 0 {
 			return
 		}
-		if i = skipTrusted(content, i); i < 0 {
+		if i = jsonscan.Value(content, i); i < 0 {
 			return
 		}
-		if i = skipSpace(content, i); i >= len(content) || content[i] != ',' {
+		if i = jsonscan.Space(content, i); i >= len(content) || content[i] != ',' {
 			return
 		}
-		i = skipSpace(content, i+1)
+		i = jsonscan.Space(content, i+1)
 	}
 }
 
@@ -341,7 +343,7 @@ func (t *Transcript) addCompaction(metadata []byte) {
 	if p := get(metadata, "preservedMessages"); isObject(p) {
 		c := compaction{anchor: makeID(get(p, "anchorUuid"))}
 		if list := get(p, "uuids"); isArray(list) {
-			e := elements{b: list}
+			e := elementsOf(list)
 			for e.next() {
 				c.preserved = append(c.preserved, makeID(e.value))
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Info describes a session.
@@ -174,7 +176,7 @@ func (f *facts) addLine(l *Line) {
 	if f.timestamp == "" {
 		f.timestamp = l.Timestamp()
 	}
-	m := members{b: l.Raw, trusted: true}
+	m := membersOf(l.Raw)
 	for m.next() {
 		switch string(m.key) {
 		case "cwd":
@@ -210,7 +212,7 @@ func (f *facts) addText(l *Line, pictures bool) {
 	if s, ok := unquote(content); ok {
 		texts = append(texts, s)
 	} else if isArray(content) {
-		blocks := elements{b: content}
+		blocks := elementsOf(content)
 		for blocks.next() {
 			if !isObject(blocks.value) {
 				continue
@@ -335,7 +337,7 @@ func firstMember(lines []byte, member string) string {
 
 // memberOf returns a string member of a line that is one JSON object.
 func memberOf(line []byte, typ, member string) (string, bool) {
-	m := members{b: line}
+	m := members{c: jsonscan.StrictObject(line)}
 	var value []byte
 	kind := ""
 	for m.next() {
@@ -346,7 +348,7 @@ func memberOf(line []byte, typ, member string) (string, bool) {
 			kind = typeName(m.value)
 		}
 	}
-	if !m.ok || typ != "" && kind != typ {
+	if !m.c.Whole() || typ != "" && kind != typ {
 		return "", false
 	}
 	return unquote(value)

@@ -3,6 +3,8 @@ package transcript
 import (
 	"bytes"
 	"time"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Line is one line of a session file: a JSON object, or damage. [Line.Entry] gives it a
@@ -92,12 +94,18 @@ func parseLine(raw []byte) *Line {
 }
 
 // parse fills the head from Raw and reports whether Raw is a valid JSON object.
-func (l *Line) parse() bool { return l.read(members{b: l.Raw}) }
+func (l *Line) parse() bool {
+	m := members{c: jsonscan.StrictObject(l.Raw)}
+	return l.read(&m)
+}
 
 // parseTrusted is parse for a line that was valid when it was read before.
-func (l *Line) parseTrusted() bool { return l.read(members{b: l.Raw, trusted: true}) }
+func (l *Line) parseTrusted() bool {
+	m := membersOf(l.Raw)
+	return l.read(&m)
+}
 
-func (l *Line) read(m members) bool {
+func (l *Line) read(m *members) bool {
 	h := &l.head
 	for m.next() {
 		switch string(m.key) {
@@ -153,10 +161,11 @@ func (l *Line) read(m members) bool {
 			h.apiError = m.value
 		}
 	}
-	if !m.ok {
+	ok := m.c.Whole()
+	if !ok {
 		l.head = head{}
 	}
-	return m.ok
+	return ok
 }
 
 // typeName decodes a type, without an allocation for the most frequent ones.

@@ -111,7 +111,7 @@ func (m *Message) denied(kind string) {
 		return
 	}
 	var ids []string
-	blocks := elements{b: content}
+	blocks := elementsOf(content)
 	for blocks.next() {
 		if isObject(blocks.value) && string(get(blocks.value, "type")) == `"tool_result"` {
 			ids = append(ids, text(get(blocks.value, "tool_use_id")))

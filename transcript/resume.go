@@ -249,7 +249,7 @@ func callIDs(l *Line) []string {
 		return nil
 	}
 	var out []string
-	blocks := elements{b: content}
+	blocks := elementsOf(content)
 	for blocks.next() {
 		if isObject(blocks.value) && string(get(blocks.value, "type")) == `"tool_use"` {
 			out = append(out, text(get(blocks.value, "id")))

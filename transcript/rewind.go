@@ -149,7 +149,7 @@ func (t *Transcript) commandsAfter(messageUUID string) ([]string, error) {
 		if !isArray(content) {
 			continue
 		}
-		blocks := elements{b: content}
+		blocks := elementsOf(content)
 		for blocks.next() {
 			if isObject(blocks.value) && string(get(blocks.value, "name")) == `"Bash"` {
 				if input := get(blocks.value, "input"); isObject(input) {

@@ -31,7 +31,7 @@ func (r *rewriter) end() []byte {
 // mapMembers returns the object with the values that f returns; nil removes a member.
 func mapMembers(object []byte, f func(key string, value []byte) []byte) []byte {
 	out := []byte{'{'}
-	m := members{b: object, trusted: true}
+	m := membersOf(object)
 	for m.next() {
 		v := f(string(m.key), m.value)
 		if v == nil {
@@ -49,7 +49,7 @@ func mapMembers(object []byte, f func(key string, value []byte) []byte) []byte {
 // mapElements returns the array with the values that f returns.
 func mapElements(array []byte, f func([]byte) []byte) []byte {
 	out := []byte{'['}
-	e := elements{b: array}
+	e := elementsOf(array)
 	for e.next() {
 		if len(out) > 1 {
 			out = append(out, ',')

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/session"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // Sessions are the sessions of one agent: on this machine, or in a session store. The fields must not change
@@ -227,7 +229,7 @@ func isUUID(s string) bool {
 			if s[i] != '-' {
 				return false
 			}
-		} else if !isHex(s[i]) {
+		} else if !jsonscan.IsHex(s[i]) {
 			return false
 		}
 	}

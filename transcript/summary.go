@@ -44,7 +44,7 @@ func foldEntry(s map[string]any, l *Line) {
 	if at := l.Time(); !at.IsZero() {
 		first("createdAt", at.UnixMilli())
 	}
-	m := members{b: l.Raw, trusted: true}
+	m := membersOf(l.Raw)
 	for m.next() {
 		v, ok := unquote(m.value)
 		if !ok {
@@ -100,7 +100,7 @@ func hasToolResult(message []byte) bool {
 	if !isArray(content) {
 		return false
 	}
-	blocks := elements{b: content}
+	blocks := elementsOf(content)
 	for blocks.next() {
 		if isObject(blocks.value) && text(get(blocks.value, "type")) == "tool_result" {
 			return true

@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "internal/hostgit", "internal/textfile", "schema"},
+	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "internal/hostgit", "internal/textfile", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen"},
@@ -109,11 +109,12 @@ var layers = [...][]string{
 var alone = map[string][]string{
 	"base/spell":           {},
 	"base/shown":           {},
+	"base/jsonscan":        {},
 	"internal/hostgit":     {},
 	"internal/textfile":    {},
 	"schema":               {},
 	"internal/optionfile":  {"base/spell", "base/shown", "internal/textfile"},
-	"protocol":             {"base/shown", "base/wire"},
+	"protocol":             {"base/shown", "base/wire", "base/jsonscan"},
 	"acp":                  {},
 	"acp/internal/gen":     {},
 	"base/wire":            {},
