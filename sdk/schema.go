@@ -22,7 +22,6 @@ type inputSchema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
 	defsOnly bool // see checkRefs
-	flat     *flatSchema
 }
 
 // schemaOf is the schema of a Go type.
@@ -88,7 +87,7 @@ func newInputSchema(listed json.RawMessage, root *jsonschema.Schema, defsOnly bo
 	if err != nil {
 		return nil, err
 	}
-	return &inputSchema{listed: listed, root: root, resolved: resolved, defsOnly: defsOnly, flat: flatten(root)}, nil
+	return &inputSchema{listed: listed, root: root, resolved: resolved, defsOnly: defsOnly}, nil
 }
 
 // ownForms finds the types below t that encoding/json does not read by their

@@ -34,9 +34,6 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
-	if s.flat.fits(raw) {
-		return &arguments{given: raw, plain: raw}, nil
-	}
 	v, err := decodePlain(raw)
 	if err != nil {
 		return nil, &badArguments{[]string{err.Error()}}

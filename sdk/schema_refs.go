@@ -15,7 +15,9 @@ import (
 // checkRefs refuses schemas whose references leave them or form a ring. The
 // schema library follows a ring until the stack overflows, which no program
 // survives; and a schema may come from somewhere else, such as another server
-// whose tools are passed on. It reports whether all references are to
+// whose tools are passed on. This is for as long as the library does (github.com/google/jsonschema-go
+// v0.4.3 and before): its state.validate would have to return an error for a schema that
+// its stack has already for the same instance. It reports whether all references are to
 // definitions, so that parts of the schema can stand alone beside them.
 func checkRefs(raw json.RawMessage) (defsOnly bool, err error) {
 	var root any

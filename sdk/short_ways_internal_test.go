@@ -52,63 +52,6 @@ func TestTextResultsAreThoseOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestFlatArgumentsFit: what the short way lets pass the long one does, with the
-// same values, and usual arguments take the short way.
-func TestFlatArgumentsFit(t *testing.T) {
-	t.Parallel()
-	schema, err := schemaOf(reflect.TypeFor[struct {
-		A string `json:"a" jsonschema:"what"`
-		B bool   `json:"b,omitempty"`
-		C string `json:"c,omitempty"`
-	}]())
-	require.NoError(t, err)
-	require.NotNil(t, schema.flat)
-	rapid.Check(t, func(t *rapid.T) {
-		value := rapid.OneOf(
-			rapid.Map(rapid.String(), func(s string) string { b, _ := json.Marshal(s); return string(b) }),
-			rapid.SampledFrom([]string{"true", "false", "null", "1", "1.0", "[]", `{"a":1}`, `"\ud800"`, `"\u0041"`, "\"\xff\"", "tru", `"`, ""}),
-		)
-		raw := "{"
-		for i := range rapid.IntRange(0, 4).Draw(t, "members") {
-			if i > 0 {
-				raw += rapid.SampledFrom([]string{",", " , "}).Draw(t, "comma")
-			}
-			raw += rapid.SampledFrom([]string{`"a"`, `"a"`, `"b"`, `"c"`, `"d"`, `"\u0061"`, `"A"`}).Draw(t, "key") + ":" + value.Draw(t, "value")
-		}
-		raw += rapid.SampledFrom([]string{"}", "}", "} ", "", "}}"}).Draw(t, "end")
-		if !schema.flat.fits(json.RawMessage(raw)) {
-			return
-		}
-		v, err := decodePlain(json.RawMessage(raw))
-		require.NoError(t, err, raw)
-		require.NoError(t, schema.resolved.Validate(v), raw)
-		require.Contains(t, v, "a")
-	})
-	assert.True(t, schema.flat.fits(json.RawMessage(`{"a":"x <y>","b":true}`)))
-	assert.False(t, schema.flat.fits(json.RawMessage(`{"b":true}`)), "a is missing")
-}
-
-func TestWhatIsFlat(t *testing.T) {
-	t.Parallel()
-	for raw, flat := range map[string]bool{
-		`{"type":"object","additionalProperties":false}`: true,
-		`{"type":"object","properties":{"a":{"type":"string","description":"d"}},"required":["a"],"additionalProperties":false}`: true,
-		`{"type":"object","properties":{"a":{"type":"string"}}}`:                                                                 false,
-		`{"type":"object","properties":{"a":{"type":"string","minLength":1}},"additionalProperties":false}`:                      false,
-		`{"type":"object","properties":{"a":{"type":"string","enum":["x"]}},"additionalProperties":false}`:                       false,
-		`{"type":"object","properties":{"a":{"type":["string","null"]}},"additionalProperties":false}`:                           false,
-		`{"type":"object","properties":{"a":{"type":"number"}},"additionalProperties":false}`:                                    false,
-		`{"type":"object","properties":{"a":true},"additionalProperties":false}`:                                                 false,
-		`{"type":"object","required":["a"],"additionalProperties":false}`:                                                        false,
-		`{"type":"object","minProperties":1,"additionalProperties":false}`:                                                       false,
-		`{"type":"object","allOf":[{"required":["a"]}],"additionalProperties":false}`:                                            false,
-	} {
-		s, err := schemaFrom(json.RawMessage(raw))
-		require.NoError(t, err, raw)
-		assert.Equal(t, flat, s.flat != nil, raw)
-	}
-}
-
 // TestCallParamsAreThoseOfJSON: the short way reads what the long one reads.
 func TestCallParamsAreThoseOfJSON(t *testing.T) {
 	t.Parallel()
