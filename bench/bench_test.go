@@ -11,8 +11,8 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
@@ -69,7 +69,7 @@ func BenchmarkRequest(b *testing.B) {
 // BenchmarkLateInATurn takes one MCP message through a routing that remembers as many
 // messages and answers as it keeps.
 func BenchmarkLateInATurn(b *testing.B) {
-	m := machine.New(machine.Config{Rules: ledgertest.Rules{}})
+	m := machine.New(machine.Config{Rules: routertest.Rules{}})
 	now := time.Unix(1, 0)
 	out := m.Step(now, machine.Connected{Gen: 1}, nil)
 	init := []byte(`{"type":"control_response","response":{"subtype":"success","request_id":"` + m.Calls[0].ID + `","response":{}}}`)
@@ -121,7 +121,7 @@ func BenchmarkRouterHop(b *testing.B) {
 		Clock: sys.Clock(), Emit: func(session.Event) {},
 		Ledger: user.New(user.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
 		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
-	}, machine.Config{Rules: ledgertest.Rules{}}))))
+	}, machine.Config{Rules: routertest.Rules{}}))))
 	at.Tell(nil, machine.Connected{Gen: 1})
 	f, err := protocol.ParseFrame([]byte(hookCall))
 	require.NoError(b, err)

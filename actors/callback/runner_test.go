@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/callback/callbacktest"
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a callback actor with its host, on either set of seams.
 type rig struct {
-	*ledgertest.Ledger
+	*routertest.Ledger
 	t       *testing.T
 	sys     *kernel.System
 	host    *callbacktest.Host
@@ -42,7 +42,7 @@ type rig struct {
 	events []session.Event
 }
 
-// Write implements ledgertest.Outlet.
+// Write implements routertest.Outlet.
 func (r *rig) Write(b []byte, _ machine.Class) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,8 +64,8 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 	}
 	r := &rig{t: t, sys: kernel.NewSystem(cfg), sched: sched}
 	var err error
-	r.host, err = callbacktest.NewHost(r.sys, ledgertest.Config{
-		Config: machine.Config{Rules: ledgertest.Rules{Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
+	r.host, err = callbacktest.NewHost(r.sys, routertest.Config{
+		Config: machine.Config{Rules: routertest.Rules{Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
 			return []byte(fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason)), ""
 		}}},
 		Emit: r.emit,

@@ -1,9 +1,10 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/callback/callbacktest"
+	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -21,11 +23,11 @@ import (
 func served(t *testing.T, s session.MCPHandler) *callbacktest.Rig {
 	t.Helper()
 	return callbacktest.New(t, func(r *callbacktest.Rig) *callback.Actor {
-		return &callback.Actor{Kind: session.KindMCP, Refuses: true, Prepare: Prepare(NewBridge(BridgeConfig{
+		return &callback.Actor{Kind: session.KindMCP, Refuses: true, Prepare: mcp.Prepare(mcp.NewBridge(mcp.BridgeConfig{
 			Options: serving(s), Clock: r.Sched, Exec: r.Sched, NotificationReply: json.RawMessage(claudeReply),
 			Notify: func(string, string, json.RawMessage) error { return nil },
 		}))}
-	}, func(f protocol.Frame, reason string) ([]byte, string) { return Denial(f, reason) })
+	}, func(f protocol.Frame, reason string) ([]byte, string) { return mcp.Denial(f, reason) })
 }
 
 // rpcLine is a request of the agent that carries a JSON-RPC message.
@@ -45,16 +47,16 @@ func wait(r **callbacktest.Rig, timeout time.Duration, progress ...time.Duration
 			for i, at := range progress {
 				moment := make(chan struct{})
 				(*r).Sched.AfterFunc(at, func() { close(moment) })
-				if err := Await(ctx, moment); err != nil {
+				if err := mcp.Await(ctx, moment); err != nil {
 					return nil, err
 				}
-				if notify, _ := NotifierFromContext(ctx); i%2 == 0 {
+				if notify, _ := mcp.NotifierFromContext(ctx); i%2 == 0 {
 					_ = notify("notifications/progress", json.RawMessage(`{"progressToken":1}`))
 				} else {
-					Alive(ctx) // for an agent that asked for no progress
+					mcp.Alive(ctx) // for an agent that asked for no progress
 				}
 			}
-			return nil, Await(ctx, make(chan struct{}))
+			return nil, mcp.Await(ctx, make(chan struct{}))
 		}}
 }
 
@@ -105,13 +107,13 @@ func TestACancelledCallIsNotAnswered(t *testing.T) {
 	var causes []error
 	s := &fake{name: "srv", timeout: map[string]time.Duration{"deaf": time.Minute},
 		handle: func(ctx context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
-			if name, _ := (&rpcMessage{Method: "tools/call", Params: params}).toolCall(); name == "deaf" {
-				ctx = ContextWithExecutor(context.Background(), r.Sched)
+			if strings.Contains(string(params), `"deaf"`) {
+				ctx = mcp.ContextWithExecutor(context.Background(), r.Sched)
 				over := make(chan struct{})
 				r.Sched.AfterFunc(2*time.Minute, func() { close(over) })
-				return json.RawMessage(`{"late":true}`), Await(ctx, over)
+				return json.RawMessage(`{"late":true}`), mcp.Await(ctx, over)
 			}
-			err := Await(ctx, make(chan struct{}))
+			err := mcp.Await(ctx, make(chan struct{}))
 			causes = append(causes, err)
 			return nil, err
 		}}
@@ -146,7 +148,7 @@ func (s *rude) Timeout(tool string) time.Duration {
 	return time.Minute
 }
 
-func (s *rude) Enter(tool string) Place {
+func (s *rude) Enter(tool string) mcp.Place {
 	if s.where == "Enter" && tool == "rude" {
 		panic("a secret")
 	}
@@ -176,7 +178,7 @@ func TestAServerThatHangsBeforeTheCall(t *testing.T) {
 	t.Parallel()
 	var r *callbacktest.Rig
 	r = served(t, &hanging{fake: fake{name: "srv"}, exec: func() kernel.Executor { return r.Sched }})
-	r.Ask(toolsCall(1, "slow"), DefaultTimeout-1)
+	r.Ask(toolsCall(1, "slow"), mcp.DefaultTimeout-1)
 	require.Empty(t, r.Lines)
 	r.Pass(1)
 	assert.Contains(t, r.Answer(), "did not finish within 10m0s")
@@ -202,7 +204,7 @@ func TestAServerThatHangsOverAPlace(t *testing.T) {
 	require.Len(t, r.Lines, 2)
 	assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0","id":2,"result":{"ran":true}}}`, r.Answer())
 
-	r.Ask(toolsCall(3, "stuck"), DefaultTimeout-time.Second)
+	r.Ask(toolsCall(3, "stuck"), mcp.DefaultTimeout-time.Second)
 	r.Ask(toolsCall(4, "quick"), 0)
 	require.Len(t, r.Lines, 2)
 	r.Pass(time.Second)

@@ -1,4 +1,4 @@
-package mcp
+package mcp_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -39,8 +40,8 @@ const (
 	qoderReply  = `{"jsonrpc":"2.0"}`
 )
 
-func bridge(servers ...session.MCPHandler) *Bridge {
-	return NewBridge(BridgeConfig{
+func bridge(servers ...session.MCPHandler) *mcp.Bridge {
+	return mcp.NewBridge(mcp.BridgeConfig{
 		Options: serving(servers...), Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, NotificationReply: json.RawMessage(claudeReply),
 		UnknownServer: "SDK MCP server not found: ",
 		Notify:        func(string, string, json.RawMessage) error { return errors.New("no session") },
@@ -67,7 +68,7 @@ func serving(all ...session.MCPHandler) *session.Options {
 }
 
 // job is what the actor would run for a message.
-func job(t *testing.T, b *Bridge, server, message string) callback.Job {
+func job(t *testing.T, b *mcp.Bridge, server, message string) callback.Job {
 	t.Helper()
 	return jobOf(t, b, server, message, func() { t.Error("the request was dropped") })
 }
@@ -77,11 +78,11 @@ type owner func()
 
 func (o owner) Drop(uint64) { o() }
 
-func jobOf(t *testing.T, b *Bridge, server, message string, drop func()) callback.Job {
+func jobOf(t *testing.T, b *mcp.Bridge, server, message string, drop func()) callback.Job {
 	t.Helper()
 	r := request(t, server, message)
 	r.Owner = owner(drop)
-	j, err := b.prepare(r)
+	j, err := mcp.Prepare(b)(r)
 	require.NoError(t, err)
 	return j
 }
@@ -109,9 +110,9 @@ func TestReplies(t *testing.T) {
 		case "nothing":
 			return nil, nil
 		case "refused":
-			return nil, &RPCError{Code: CodeInvalidParams, Message: "no", Data: json.RawMessage(`{"a":1}`)}
+			return nil, &mcp.RPCError{Code: mcp.CodeInvalidParams, Message: "no", Data: json.RawMessage(`{"a":1}`)}
 		case "wrapped":
-			return nil, errors.Join(errors.New("x"), &RPCError{Code: CodeInternal, Message: "inside"})
+			return nil, errors.Join(errors.New("x"), &mcp.RPCError{Code: mcp.CodeInternal, Message: "inside"})
 		case "tools/call":
 			return nil, errors.New("handler exploded")
 		case "plain error":
@@ -119,7 +120,7 @@ func TestReplies(t *testing.T) {
 		case "panics":
 			panic("boom")
 		}
-		return nil, &RPCError{Code: CodeMethodNotFound, Message: "Method not found"}
+		return nil, &mcp.RPCError{Code: mcp.CodeMethodNotFound, Message: "Method not found"}
 	}}
 	tests := map[string]struct{ message, want string }{
 		"result":         {`{"jsonrpc":"2.0","id":7,"method":"ok","params":{"b":2}}`, `{"jsonrpc":"2.0","id":7,"result":{"b":2}}`},
@@ -164,7 +165,7 @@ func TestAResultThatIsNotOneValueIsNotSent(t *testing.T) {
 
 func TestNotificationReplyIsTheDialects(t *testing.T) {
 	t.Parallel()
-	b := NewBridge(BridgeConfig{Options: serving(&fake{name: "k1"}), NotificationReply: json.RawMessage(qoderReply)})
+	b := mcp.NewBridge(mcp.BridgeConfig{Options: serving(&fake{name: "k1"}), NotificationReply: json.RawMessage(qoderReply)})
 	got, err := run(context.Background(), job(t, b, "k1", `{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"mcp_response":{"jsonrpc":"2.0"}}`, got)
@@ -172,7 +173,7 @@ func TestNotificationReplyIsTheDialects(t *testing.T) {
 
 func TestUnknownServer(t *testing.T) {
 	t.Parallel()
-	_, err := bridge(&fake{name: "srv"}).prepare(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	_, err := mcp.Prepare(bridge(&fake{name: "srv"}))(request(t, "nosuch", `{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 	var refusal *callback.RefusalError
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, "SDK MCP server not found: nosuch", refusal.Text)
@@ -181,11 +182,11 @@ func TestUnknownServer(t *testing.T) {
 func TestBrokenMessages(t *testing.T) {
 	t.Parallel()
 	b := bridge(&fake{name: "srv"})
-	_, err := b.prepare(request(t, "srv", `[1]`))
+	_, err := mcp.Prepare(b)(request(t, "srv", `[1]`))
 	assert.ErrorContains(t, err, "srv")
 	other, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`))
 	require.NoError(t, err)
-	_, err = b.prepare(&callback.Request{Frame: other})
+	_, err = mcp.Prepare(b)(&callback.Request{Frame: other})
 	assert.ErrorContains(t, err, "mcp_message")
 }
 
@@ -195,14 +196,14 @@ func TestLimitsAndNames(t *testing.T) {
 	for message, want := range map[string]callback.Job{
 		`{"id":1,"method":"tools/call","params":{"name":"short"}}`:   {Name: "mcp__srv__short", Limit: time.Second},
 		`{"id":1,"method":"tools/call","params":{"name":"endless"}}`: {Name: "mcp__srv__endless", Limit: -1},
-		`{"id":1,"method":"tools/call","params":{"name":"plain"}}`:   {Name: "mcp__srv__plain", Limit: DefaultTimeout},
-		`{"id":1,"method":"tools/call","params":7}`:                  {Name: "srv tools/call", Limit: DefaultTimeout},
-		`{"id":1,"method":"tools/list"}`:                             {Name: "srv tools/list", Limit: DefaultTimeout},
+		`{"id":1,"method":"tools/call","params":{"name":"plain"}}`:   {Name: "mcp__srv__plain", Limit: mcp.DefaultTimeout},
+		`{"id":1,"method":"tools/call","params":7}`:                  {Name: "srv tools/call", Limit: mcp.DefaultTimeout},
+		`{"id":1,"method":"tools/list"}`:                             {Name: "srv tools/list", Limit: mcp.DefaultTimeout},
 	} {
 		j := job(t, b, "srv", message)
 		assert.Equal(t, want.Name, j.Name, message)
-		assert.Equal(t, DefaultTimeout, j.Limit, "until the server has been asked")
-		assert.Equal(t, DefaultTimeout, j.Deadline().Limit, message)
+		assert.Equal(t, mcp.DefaultTimeout, j.Limit, "until the server has been asked")
+		assert.Equal(t, mcp.DefaultTimeout, j.Deadline().Limit, message)
 		require.NoError(t, j.Begin(t.Context()))
 		assert.Equal(t, want.Limit, j.Deadline().Limit, message)
 		j.Done()
@@ -238,7 +239,7 @@ func TestCancelled(t *testing.T) {
 	}
 	cancel("srv", `10`) // too late: nothing
 	assert.Len(t, dropped, 3)
-	assert.Empty(t, b.calls)
+	assert.Zero(t, b.Calls())
 }
 
 // An id may come again: the end of the first call is not that of the second.
@@ -253,7 +254,7 @@ func TestACallThatHasAnIDOfBefore(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, dropped)
 	second.Done()
-	assert.Empty(t, b.calls)
+	assert.Zero(t, b.Calls())
 }
 
 func TestServersComeAndGo(t *testing.T) {
@@ -263,7 +264,7 @@ func TestServersComeAndGo(t *testing.T) {
 	assert.True(t, b.Add(&fake{name: "more"}))
 	job(t, b, "more", `{"id":1,"method":"ping"}`).Done()
 	b.Remove("srv")
-	_, err := b.prepare(request(t, "srv", `{"id":1,"method":"ping"}`))
+	_, err := mcp.Prepare(b)(request(t, "srv", `{"id":1,"method":"ping"}`))
 	require.Error(t, err)
 	assert.True(t, b.Add(&fake{name: "srv"}))
 	job(t, b, "srv", `{"id":1,"method":"ping"}`).Done()
@@ -293,7 +294,7 @@ type ordered struct {
 	places map[string]*place
 }
 
-func (o *ordered) Enter(tool string) Place {
+func (o *ordered) Enter(tool string) mcp.Place {
 	p := o.places[tool]
 	if p == nil {
 		return nil
@@ -305,11 +306,11 @@ func (o *ordered) Enter(tool string) Place {
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	p := &place{}
-	var seen Place
+	var seen mcp.Place
 	o := &ordered{places: map[string]*place{"write": p}}
 	o.name = "srv"
 	o.handle = func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-		seen = PlaceFromContext(ctx)
+		seen = mcp.PlaceFromContext(ctx)
 		panic("whatever happens")
 	}
 	b := bridge(o)
@@ -345,7 +346,7 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 		var order []string
 		o := &recorder{fake: fake{name: "srv", handle: func(context.Context, string, json.RawMessage) (json.RawMessage, error) { return nil, nil }}}
 		o.enter = func(tool string) { order = append(order, tool) }
-		b := NewBridge(BridgeConfig{Options: serving(o), Clock: s, Exec: s})
+		b := mcp.NewBridge(mcp.BridgeConfig{Options: serving(o), Clock: s, Exec: s})
 		var want []string
 		for i := range 8 {
 			tool := fmt.Sprint("t", i)
@@ -372,7 +373,7 @@ type recorder struct {
 	enter func(tool string)
 }
 
-func (r *recorder) Enter(tool string) Place {
+func (r *recorder) Enter(tool string) mcp.Place {
 	r.enter(tool)
 	return nil
 }
@@ -381,14 +382,14 @@ func TestWhatAServerIsGiven(t *testing.T) {
 	t.Parallel()
 	var sent []string
 	s := &fake{name: "srv", handle: func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-		notify, ok := NotifierFromContext(ctx)
+		notify, ok := mcp.NotifierFromContext(ctx)
 		assert.True(t, ok)
 		assert.NoError(t, notify("notifications/progress", json.RawMessage(`{"progressToken":77}`)))
 		open := make(chan struct{})
 		close(open)
-		return nil, Await(ctx, open)
+		return nil, mcp.Await(ctx, open)
 	}}
-	b := NewBridge(BridgeConfig{Options: serving(s), Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
+	b := mcp.NewBridge(mcp.BridgeConfig{Options: serving(s), Clock: kernel.NewClock(nil), Exec: kernel.GoExecutor{}, Notify: func(server, method string, params json.RawMessage) error {
 		sent = append(sent, server+" "+method+" "+string(params))
 		return nil
 	}})
@@ -399,7 +400,7 @@ func TestWhatAServerIsGiven(t *testing.T) {
 
 func TestNotification(t *testing.T) {
 	t.Parallel()
-	got, err := Notification("notifications/progress", json.RawMessage(`{"progressToken":77,"progress":1,"total":2}`))
+	got, err := mcp.Notification("notifications/progress", json.RawMessage(`{"progressToken":77,"progress":1,"total":2}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"method":"notifications/progress","params":{"progressToken":77,"progress":1,"total":2},"jsonrpc":"2.0"}`, string(got))
 }
@@ -407,11 +408,11 @@ func TestNotification(t *testing.T) {
 func TestBareContext(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	_, ok := NotifierFromContext(ctx)
+	_, ok := mcp.NotifierFromContext(ctx)
 	assert.False(t, ok)
-	_, ok = NotifierFromContext(ContextWithNotifier(ctx, nil))
+	_, ok = mcp.NotifierFromContext(mcp.ContextWithNotifier(ctx, nil))
 	assert.False(t, ok)
-	assert.Nil(t, PlaceFromContext(ctx))
+	assert.Nil(t, mcp.PlaceFromContext(ctx))
 }
 
 func TestAwait(t *testing.T) {
@@ -425,13 +426,13 @@ func TestAwait(t *testing.T) {
 	defer s.Close()
 	for name, with := range map[string]func(context.Context) context.Context{
 		"goroutine":  func(ctx context.Context) context.Context { return ctx },
-		"simulation": func(ctx context.Context) context.Context { return ContextWithExecutor(ctx, s) },
+		"simulation": func(ctx context.Context) context.Context { return mcp.ContextWithExecutor(ctx, s) },
 	} {
-		assert.NoError(t, Await(with(context.Background()), open), name)
-		assert.NoError(t, Await(with(over), open), "%s: done wins", name)
-		assert.ErrorIs(t, Await(with(over), shut), why, name)
+		assert.NoError(t, mcp.Await(with(context.Background()), open), name)
+		assert.NoError(t, mcp.Await(with(over), open), "%s: done wins", name)
+		assert.ErrorIs(t, mcp.Await(with(over), shut), why, name)
 	}
-	assert.ErrorIs(t, Await(ContextWithExecutor(context.Background(), s), shut), sim.ErrDeadlock, "the executor decides how to wait")
+	assert.ErrorIs(t, mcp.Await(mcp.ContextWithExecutor(context.Background(), s), shut), sim.ErrDeadlock, "the executor decides how to wait")
 }
 
 func TestDenial(t *testing.T) {
@@ -445,7 +446,7 @@ func TestDenial(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			response, text := Denial(request(t, "srv", tt.message).Frame, "why not")
+			response, text := mcp.Denial(request(t, "srv", tt.message).Frame, "why not")
 			assert.Equal(t, tt.text, text)
 			if tt.response == "" {
 				assert.Nil(t, response)
@@ -472,8 +473,8 @@ func FuzzBridge(f *testing.F) {
 			return // the frame would not have been one
 		}
 		r := request(t, "srv", string(message))
-		Denial(r.Frame, "no")
-		j, err := b.prepare(r)
+		mcp.Denial(r.Frame, "no")
+		j, err := mcp.Prepare(b)(r)
 		if err != nil {
 			return
 		}
@@ -482,6 +483,6 @@ func FuzzBridge(f *testing.F) {
 		var answer protocol.MCPMessageReply
 		require.NoError(t, json.Unmarshal([]byte(got), &answer))
 		require.NotEmpty(t, answer.MCPResponse)
-		require.Empty(t, b.calls)
+		require.Zero(t, b.Calls())
 	})
 }

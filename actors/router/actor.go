@@ -83,6 +83,9 @@ func NewBox(cfg Config, routing machine.Config) *Box {
 	return &Box{cfg: cfg, routing: machine.New(routing)}
 }
 
+// Routing is the machine. It is for whoever owns the box.
+func (b *Box) Routing() *machine.Routing { return b.routing }
+
 // Broken reports whether a step has panicked. The routing is not trusted then, and
 // takes no more inputs.
 func (b *Box) Broken() bool { return b.outbox.Broken() }

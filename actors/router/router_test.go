@@ -16,8 +16,8 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/router"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -86,7 +86,7 @@ func listen[M any](r *rig, name string, at *kernel.Address[M], heard func(M)) {
 
 // rules are what a session says, with that dialect.
 type rules struct {
-	ledgertest.Rules
+	routertest.Rules
 	dialect *stubDialect
 }
 
@@ -116,7 +116,7 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 	emit := func(e session.Event) { r.events = append(r.events, e) }
 	machineConfig := machine.Config{
 		Limits: &append(limits, session.Limits{})[0],
-		Rules: rules{dialect: &r.dialect, Rules: ledgertest.Rules{
+		Rules: rules{dialect: &r.dialect, Rules: routertest.Rules{
 			Deny: func(_ session.Kind, _ protocol.Frame, reason string) ([]byte, string) { return nil, reason },
 		}},
 	}

@@ -171,7 +171,7 @@ func TestAProcessThatCannotBeKilled(t *testing.T) {
 	assert.Equal(t, 18*time.Second, r.sched.Now().Sub(r.start), "5 s, 3 s, and 10 s for the kill")
 	var left *session.LeftoverError
 	require.ErrorAs(t, s.Leftover.Err, &left)
-	require.ErrorContains(t, s.Leftover.Err, "1 processes of the agent did not stop: 4711 (/bin/agent)")
+	require.ErrorContains(t, s.Leftover.Err, "1 process of the agent did not stop: 4711 (/bin/agent)")
 	assert.NotContains(t, r.proc.log, "18s reap", "a process that lives is not reaped")
 }
 

@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/transport"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -33,7 +33,7 @@ type rig struct {
 	sched  *sim.Scheduler
 	sys    *kernel.System
 	start  time.Time
-	ledger *ledgertest.Ledger
+	ledger *routertest.Ledger
 	events []session.Event
 	stderr []string
 	frames int // times the router was told
@@ -48,13 +48,13 @@ type rig struct {
 var graces = session.Graces{EOF: 5 * time.Second, Terminate: 3 * time.Second, Output: 2 * time.Second, Sweep: 10 * time.Second}
 
 // config is of a routing that has nothing of its own to say.
-var config = machine.Config{Rules: ledgertest.Rules{
+var config = machine.Config{Rules: routertest.Rules{
 	Deny: func(session.Kind, protocol.Frame, string) ([]byte, string) { return nil, "denied" },
 }}
 
 type setup struct {
 	link   transport.LinkConfig
-	ledger ledgertest.Config
+	ledger routertest.Config
 }
 
 func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
@@ -74,7 +74,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
-		ledger: ledgertest.Config{
+		ledger: routertest.Config{
 			Config:   config,
 			UserLine: func(*protocol.UserMessage) ([]byte, error) { return nil, nil },
 			Clock:    r.sched, Rand: r.sched, Exec: r.sched,
@@ -85,7 +85,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 	for _, c := range change {
 		c(r, s)
 	}
-	r.ledger = ledgertest.New(s.ledger)
+	r.ledger = routertest.New(s.ledger)
 	s.link.Budget, s.link.Emit = s.ledger.Budget, s.ledger.Emit
 	r.Link = transport.NewLink(s.link)
 	t.Cleanup(r.sched.Close)
@@ -144,7 +144,7 @@ func (r *rig) launch() *rig {
 func (r *rig) up() *rig {
 	r.t.Helper()
 	r.launch()
-	ledgertest.Begin(r.ledger)
+	routertest.Begin(r.ledger)
 	r.ledger.TakeDue()
 	r.proc.in.got.Reset()
 	return r
@@ -403,4 +403,4 @@ func joined[S fmt.Stringer](all ...S) string {
 
 // connected reports whether a session that has made no call yet can write to its
 // agent: initialize is made then.
-func connected(l *ledgertest.Ledger) bool { return l.Told().SettingUp }
+func connected(l *routertest.Ledger) bool { return l.Told().SettingUp }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/transport"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -202,7 +202,7 @@ func TestAGrandchildHoldsStdout(t *testing.T) {
 		s := r.ended()
 		assert.Equal(t, []string{"0s spawn", "2s SIGKILL", "2s sweep", "4s close output", "4s reap", "4s EOF"}, r.proc.log)
 		assert.Equal(t, []string{assistant(1)}, r.content())
-		require.EqualError(t, s.Leftover.Err, "1 processes of the agent did not stop: 4712 (cat)")
+		require.EqualError(t, s.Leftover.Err, "1 process of the agent did not stop: 4712 (cat)")
 	})
 	t.Run("and the sweep does not know it", func(t *testing.T) {
 		t.Parallel()
@@ -447,10 +447,10 @@ func (k keeper) Spawn(ctx context.Context, c session.Command) (session.Process, 
 }
 
 // production is a link on goroutines, with its ledger and its actor.
-func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*ledgertest.Ledger, *transport.Link, *kernel.Address[machine.ToTransport]) {
+func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Ledger, *transport.Link, *kernel.Address[machine.ToTransport]) {
 	t.Helper()
 	address := &kernel.Address[machine.ToTransport]{}
-	l := ledgertest.New(ledgertest.Config{
+	l := routertest.New(routertest.Config{
 		Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Config: config,
 		Told: func(e machine.Effect) {
 			if m, ok := e.(machine.ToTransport); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -331,7 +331,7 @@ func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
 }
 
 // wordy has a long initialize.
-type wordy struct{ ledgertest.Rules }
+type wordy struct{ routertest.Rules }
 
 func (wordy) Initialize(int) ([]byte, error) {
 	return []byte(`{"subtype":"initialize","x":"` + strings.Repeat("x", 100) + `"}`), nil

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -23,7 +23,7 @@ var errNoDecision = errors.New("no decision")
 const allow = `{"behavior":"allow"}`
 
 // ask reads a permission request and takes it.
-func (r *rig) ask(id string) *ledgertest.Request {
+func (r *rig) ask(id string) *routertest.Request {
 	r.t.Helper()
 	r.read(permission(id))
 	taken := r.Take(session.KindPermission)
@@ -311,7 +311,7 @@ func TestNobodyIsLeftToBeAnswered(t *testing.T) {
 
 func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *ledgertest.Config) {
+	r := newRig(t, func(c *routertest.Config) {
 		c.Rules.(*stubRules).deny = func(session.Kind, protocol.Frame, string) ([]byte, string) { return []byte("{"), "" }
 	})
 	r.Fail(r.ask("p"), "no", errNoDecision)
@@ -343,7 +343,7 @@ func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, limits(session.Limits{Requests: 1 << 20}))
-			var open []*ledgertest.Request
+			var open []*routertest.Request
 			n := 0
 			for ; len(open) == n; n++ {
 				r.read(sized(fmt.Sprint(n), size))

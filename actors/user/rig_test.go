@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a ledger in virtual time whose agent is initialized, with a record of what
 // it writes and reports.
 type rig struct {
-	*ledgertest.Ledger
+	*routertest.Ledger
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
@@ -50,7 +50,7 @@ func (o *outlet) Write(b []byte, as machine.Class) error {
 
 // stubRules are those of no dialect in particular.
 type stubRules struct {
-	ledgertest.Rules
+	routertest.Rules
 	deny         func(k session.Kind, f protocol.Frame, reason string) ([]byte, string)
 	checkVersion func(string) error
 	checkSession func(string) string
@@ -81,10 +81,10 @@ func (s *stubRules) Denial(k session.Kind, f protocol.Frame, reason string) ([]b
 }
 
 // newRaw is a rig whose agent has not answered initialize, which is troupe-1.
-func newRaw(t testing.TB, change ...func(*ledgertest.Config)) *rig {
+func newRaw(t testing.TB, change ...func(*routertest.Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, sched: sim.New(1), out: &outlet{}, rules: &stubRules{}}
-	cfg := ledgertest.Config{
+	cfg := routertest.Config{
 		Config: machine.Config{Rules: r.rules},
 		Clock:  r.sched, Rand: r.sched, Exec: r.sched, UserLine: encodeUser,
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
@@ -92,13 +92,13 @@ func newRaw(t testing.TB, change ...func(*ledgertest.Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
-	r.Ledger = ledgertest.New(cfg)
+	r.Ledger = routertest.New(cfg)
 	r.SetOutlet(r.out)
 	t.Cleanup(r.sched.Close)
 	return r
 }
 
-func newRig(t testing.TB, change ...func(*ledgertest.Config)) *rig {
+func newRig(t testing.TB, change ...func(*routertest.Config)) *rig {
 	t.Helper()
 	r := newRaw(t, change...)
 	r.read(success("troupe-1", `{}`))
@@ -108,8 +108,8 @@ func newRig(t testing.TB, change ...func(*ledgertest.Config)) *rig {
 }
 
 // limits changes the limits of a rig's ledger.
-func limits(l session.Limits) func(*ledgertest.Config) {
-	return func(c *ledgertest.Config) { c.Limits = &l }
+func limits(l session.Limits) func(*routertest.Config) {
+	return func(c *routertest.Config) { c.Limits = &l }
 }
 
 func frame(t testing.TB, line string) protocol.Frame {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
 )
 
 const (
@@ -114,9 +114,9 @@ func TestATurnInterruptedBeforeItBegan(t *testing.T) {
 
 func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*ledgertest.Ledger){
-		"its output ends": (*ledgertest.Ledger).EndOfInput,
-		"a close":         func(l *ledgertest.Ledger) { l.BeginClosing(true) },
+	for name, end := range map[string]func(*routertest.Ledger){
+		"its output ends": (*routertest.Ledger).EndOfInput,
+		"a close":         func(l *routertest.Ledger) { l.BeginClosing(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

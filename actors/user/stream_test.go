@@ -126,7 +126,7 @@ func TestTheUsersCloseKeepsNoMoreThanTheHardBound(t *testing.T) {
 	for _, e := range r.events {
 		if w, ok := e.(*session.WarningIssued); ok {
 			warned = true
-			assert.Contains(t, w.Problem, fmt.Sprint(n-len(lines), " messages"))
+			assert.Contains(t, w.Problem, fmt.Sprint(": ", n-len(lines)))
 		}
 	}
 	assert.True(t, warned)

@@ -164,5 +164,5 @@ var permitted = [6]string{
 	"actors/transport.memoryProcess",
 }
 
-// double is a double of the router, for tests.
-const double = "actors/user/ledgertest.Ledger"
+// double is a router without an actor, for tests.
+const double = "actors/router/routertest.Ledger"

@@ -5,13 +5,13 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // Host is what a callback actor has around it: a routing, and a parent.
 type Host struct {
-	Ledger *ledgertest.Ledger
+	Ledger *routertest.Ledger
 	At     kernel.Address[machine.ToCallback]
 	Box    callback.Box
 
@@ -28,7 +28,7 @@ type spawn struct {
 }
 
 // NewHost returns a host on sys, with a ledger of cfg, whose agent is initialized.
-func NewHost(sys *kernel.System, cfg ledgertest.Config, out ledgertest.Outlet) (*Host, error) {
+func NewHost(sys *kernel.System, cfg routertest.Config, out routertest.Outlet) (*Host, error) {
 	h := &Host{}
 	cfg.Clock, cfg.Rand, cfg.Exec = sys.Clock(), sys.Rand(), sys.Executor()
 	cfg.Told = func(e machine.Effect) {
@@ -36,9 +36,9 @@ func NewHost(sys *kernel.System, cfg ledgertest.Config, out ledgertest.Outlet) (
 			h.At.Tell(nil, m)
 		}
 	}
-	h.Ledger = ledgertest.New(cfg)
+	h.Ledger = routertest.New(cfg)
 	h.Ledger.SetOutlet(out)
-	ledgertest.Begin(h.Ledger)
+	routertest.Begin(h.Ledger)
 	if err := kernel.SpawnRoot[machine.Input](sys, "router", &h.router, behavior[machine.Input]{func(_ *kernel.Context[machine.Input], in machine.Input) {
 		h.Ledger.Tell(in)
 	}}); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/user/ledgertest"
+	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -20,7 +20,7 @@ import (
 // failures.
 type Rig struct {
 	Sched  *sim.Scheduler
-	Ledger *ledgertest.Ledger
+	Ledger *routertest.Ledger
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
 	Events []*session.CallbackFailed
@@ -36,8 +36,8 @@ func New(t *testing.T, build func(*Rig) *callback.Actor, deny func(protocol.Fram
 	r := &Rig{t: t, Sched: sim.New(1)}
 	sys := kernel.NewSystem(r.Sched.Config())
 	var err error
-	r.host, err = NewHost(sys, ledgertest.Config{
-		Config: machine.Config{Rules: ledgertest.Rules{Deny: func(_ session.Kind, f protocol.Frame, reason string) ([]byte, string) { return deny(f, reason) }}},
+	r.host, err = NewHost(sys, routertest.Config{
+		Config: machine.Config{Rules: routertest.Rules{Deny: func(_ session.Kind, f protocol.Frame, reason string) ([]byte, string) { return deny(f, reason) }}},
 		Emit:   r.emit,
 	}, r)
 	r.must(err)
@@ -62,7 +62,7 @@ func (r *Rig) must(err error) {
 	}
 }
 
-// Write implements [ledgertest.Outlet].
+// Write implements [routertest.Outlet].
 func (r *Rig) Write(b []byte, _ machine.Class) error {
 	r.Lines = append(r.Lines, strings.TrimSuffix(string(b), "\n"))
 	return nil

@@ -1,6 +1,6 @@
-// Package ledgertest joins a ledger and its routing without the actors between them:
+// Package routertest joins a ledger and its routing without the actors between them:
 // whatever is told to the routing is handled at once. It is for the tests of the
 // packages around them.
 //
 // What must not live here: anything that another package than a test imports.
-package ledgertest
+package routertest

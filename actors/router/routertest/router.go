@@ -1,13 +1,13 @@
-package ledgertest
+package routertest
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/router"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -33,27 +33,28 @@ type Outlet interface {
 	Write(lines []byte, as machine.Class) error
 }
 
-// Ledger is a ledger with its routing. Safe for concurrent use; a concurrent caller
+// Ledger is a ledger with its router. Safe for concurrent use; a concurrent caller
 // may return before what it told is handled.
 type Ledger struct {
 	*user.Ledger
-	cfg Config
+	cfg       Config
+	box       *router.Box
+	router    kernel.Address[machine.Input] // nobody lives at any of these
+	session   kernel.Address[machine.LifeInput]
+	transport kernel.Address[machine.ToTransport]
+	callbacks router.Lazy
 
-	mu      sync.Mutex // of what follows, and of the routing
-	routing *machine.Routing
+	mu      sync.Mutex // of what follows, and of the box
 	outlet  Outlet
-	timer   kernel.Timer
 	due     Due
 	open    []*Request
 	paused  chan struct{}
 	failed  error
 	broken  error
 	serving bool
-	ended   bool
 
-	queueMu sync.Mutex
-	queue   []machine.Input
-	busy    bool
+	busyMu sync.Mutex
+	busy   bool
 }
 
 // Due is what the session and the callback actors would hear.
@@ -77,8 +78,25 @@ func New(cfg Config) *Ledger {
 	})
 	limits := l.Limits()
 	cfg.Config.Limits = &limits
-	l.routing = machine.New(cfg.Config)
+	l.box = router.NewBox(router.Config{
+		Clock: drains{cfg.Clock, l}, Ledger: l.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
+		Self: &l.router, Session: &l.session, Transport: &l.transport, Callbacks: &l.callbacks,
+		Named: func(string) {}, Mirror: func([]byte) {},
+	}, cfg.Config)
 	return l
+}
+
+// drains is a clock whose timers leave inputs that are handled at once.
+type drains struct {
+	kernel.Clock
+	l *Ledger
+}
+
+func (d drains) AfterFunc(after time.Duration, f func()) kernel.Timer {
+	return d.Clock.AfterFunc(after, func() {
+		f()
+		d.l.drain()
+	})
 }
 
 // Budget is what large lines draw on.
@@ -86,92 +104,78 @@ func (l *Ledger) Budget() *user.Budget { return l.cfg.Budget }
 
 // Tell gives the routing an input, after those that are being handled.
 func (l *Ledger) Tell(in machine.Input) {
-	l.queueMu.Lock()
-	l.queue = append(l.queue, in)
-	if l.busy {
-		l.queueMu.Unlock()
-		return
-	}
-	l.busy = true
-	for len(l.queue) > 0 {
-		next := l.queue[0]
-		l.queue = l.queue[1:]
-		l.queueMu.Unlock()
+	l.router.Tell(nil, in)
+	l.drain()
+}
+
+// drain handles what was told, unless somebody does.
+func (l *Ledger) drain() {
+	for l.router.Depth() > 0 {
+		l.busyMu.Lock()
+		busy := l.busy
+		l.busy = true
+		l.busyMu.Unlock()
+		if busy {
+			return // and looks again
+		}
 		l.mu.Lock()
-		l.step(next)
+		l.try(l.box.Drain)
 		l.mu.Unlock()
-		l.queueMu.Lock()
-	}
-	l.busy = false
-	l.queueMu.Unlock()
-}
-
-func (l *Ledger) step(in machine.Input) {
-	if l.broken != nil {
-		return
-	}
-	for _, e := range l.try(in) {
-		l.do(e)
+		l.busyMu.Lock()
+		l.busy = false
+		l.busyMu.Unlock()
 	}
 }
 
-// try makes a step, which may panic.
-func (l *Ledger) try(in machine.Input) (effects []machine.Effect) {
+// try has the box make steps, which may panic, and takes what they told.
+func (l *Ledger) try(steps func()) {
+	defer l.hear()
 	defer func() {
 		if p := recover(); p != nil {
-			l.broken = &session.PanicError{Value: p, Message: fmt.Sprintf("%T", in), Stack: debug.Stack()}
-			l.due.Changed, effects = true, nil
+			l.broken = &session.PanicError{Value: p, Stack: debug.Stack()}
+			l.due.Changed = true
 		}
 	}()
-	return l.routing.Step(l.cfg.Clock.Now(), in, nil)
+	steps()
 }
 
-func (l *Ledger) do(e machine.Effect) {
-	switch e := e.(type) {
-	case machine.Write:
-		if l.outlet != nil {
-			_ = l.outlet.Write(e.Line, e.As)
-		}
-	case machine.Run:
-		l.open = append(l.open, &Request{
-			ID: e.Frame.ID.Text(), Kind: e.Kind, Frame: e.Frame, Opened: e.Opened, seq: e.Seq,
-		})
-		l.due.Kinds[e.Kind] = true
-	case machine.Cancel:
-		l.cancel(e)
-	case machine.SetTimer:
-		l.setTimer(e.At)
-	case machine.Pause:
-		l.paused = make(chan struct{})
-	case machine.Resume:
-		close(l.paused)
-		l.paused = nil
-	case machine.Charge:
-		l.cfg.Budget.Charge(e.Bytes)
-	case machine.Emit:
-		l.cfg.Emit(e.Event)
-		return
-	case machine.Unusable:
-		l.failed, l.due.Changed = e.Err, true
-		l.Apply(e)
-	case machine.Changed:
-		l.due.Changed = true
-		l.Apply(e)
-	default:
-		if l.Apply(e) {
-			return
+// hear takes what the box has told the actors around it.
+func (l *Ledger) hear() {
+	for _, m := range l.session.Take() {
+		switch m := m.(type) {
+		case machine.Unusable:
+			l.failed, l.due.Changed = m.Err, true
+		case machine.Changed:
+			l.due.Changed = true
 		}
 	}
-	l.cfg.Told(e)
-}
-
-func (l *Ledger) setTimer(at time.Time) {
-	if l.timer != nil {
-		l.timer.Stop()
-		l.timer = nil
+	if all := l.callbacks.Made(); all != nil {
+		for kind := range all.Kinds {
+			for _, m := range all.Kinds[kind].Take() {
+				switch m := m.(type) {
+				case machine.Run:
+					l.open = append(l.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, seq: m.Seq})
+					l.due.Kinds[m.Kind] = true
+				case machine.Cancel:
+					l.cancel(m)
+				}
+				l.cfg.Told(m.(machine.Effect))
+			}
+		}
 	}
-	if !at.IsZero() {
-		l.timer = l.cfg.Clock.AfterFunc(at.Sub(l.cfg.Clock.Now()), func() { l.Tell(machine.TimerFired{}) })
+	for _, m := range l.transport.Take() {
+		switch m := m.(type) {
+		case machine.Write:
+			if l.outlet != nil {
+				_ = l.outlet.Write(m.Line, m.As)
+			}
+		case machine.Pause:
+			l.paused = make(chan struct{})
+		case machine.Resume:
+			close(l.paused)
+			l.paused = nil
+		}
+		l.cfg.Told(m.(machine.Effect))
 	}
 }
 
@@ -255,13 +259,12 @@ func (l *Ledger) BeginClosing(abandon bool) {
 
 // Terminate ends the session.
 func (l *Ledger) Terminate(reason error) {
-	l.Tell(machine.Ended{Reason: reason})
 	l.mu.Lock()
-	l.setTimer(time.Time{})
+	l.try(func() { l.box.Finish(reason) })
 	for _, r := range l.open { // if the routing is broken
 		r.end(nil)
 	}
-	l.open, l.ended = nil, true
+	l.open = nil
 	l.mu.Unlock()
 	l.End(reason)
 }

@@ -1,4 +1,4 @@
-package ledgertest
+package routertest
 
 import (
 	"time"
@@ -25,10 +25,10 @@ func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := Snapshot{
-		SessionID: l.SessionID(), Unread: unread, UnreadBytes: bytes, Stalled: l.routing.Told.Stalled,
-		OpenTurns: len(l.routing.Turns), BackgroundTasks: len(l.routing.Facts.Tasks),
+		SessionID: l.SessionID(), Unread: unread, UnreadBytes: bytes, Stalled: l.box.Routing().Told.Stalled,
+		OpenTurns: len(l.box.Routing().Turns), BackgroundTasks: len(l.box.Routing().Facts.Tasks),
 	}
-	for _, w := range l.routing.Waits(l.cfg.Clock.Now()) {
+	for _, w := range l.box.Routing().Waits(l.cfg.Clock.Now()) {
 		s.Waits = append(s.Waits, w.Wait)
 	}
 	return s
@@ -38,10 +38,10 @@ func (l *Ledger) Snapshot() Snapshot {
 func (l *Ledger) Told() machine.Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.routing.Told == nil {
+	if l.box.Routing().Told == nil {
 		return machine.Summary{}
 	}
-	return *l.routing.Told
+	return *l.box.Routing().Told
 }
 
 // Gates is the number of requests that wait for a person.
@@ -51,7 +51,7 @@ func (l *Ledger) Gates() int { return l.Told().Gates }
 func (l *Ledger) Unanswered() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.routing.Open()
+	return l.box.Routing().Open()
 }
 
 // Running reports whether a turn is under way.
@@ -102,7 +102,7 @@ func (l *Ledger) GatesOff() error {
 func (l *Ledger) BackgroundTasks() []protocol.BackgroundTask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.routing.LiveTasks()
+	return l.box.Routing().LiveTasks()
 }
 
 // AuthExpired is the exit of an agent whose login has expired.
