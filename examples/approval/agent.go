@@ -9,24 +9,42 @@ import (
 )
 
 // options returns the options of the named agent. The scripted agent always does the same.
-func options(name string) (*sdk.Options, error) {
+func options(name string, plan bool) (*sdk.Options, error) {
 	switch name {
 	case "scripted":
-		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
-			scripted.Turn{Steps: scripted.Steps{
-				&scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": "/repo/go.mod"}, Gate: agent.GateAsk, Result: "module example"},
-				&scripted.ToolUse{Name: "Write", Input: map[string]any{"file_path": "/repo/notes.txt", "content": "A module."}, Result: "wrote ${input}"},
-				&scripted.ToolUse{Name: "AskUserQuestion", Input: map[string]any{"questions": []any{map[string]any{
-					"question": "Which tests?", "header": "Tests", "options": []any{map[string]any{"label": "all"}, map[string]any{"label": "short"}},
-				}}}, Result: "answered ${input}"},
-				&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "go test ./..."}, Gate: agent.GateAsk, Result: "ok"},
-				scripted.Text("That is how far you let me go."),
-			}},
-		))}, nil
+		steps := works()
+		if plan {
+			steps = plans()
+		}
+		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps}))}, nil
 	case "claude":
 		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
 	case "qoder":
 		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
 	}
 	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+}
+
+func works() scripted.Steps {
+	return scripted.Steps{
+		&scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": "/repo/go.mod"}, Gate: agent.GateAsk, Result: "module example"},
+		&scripted.ToolUse{Name: "Write", Input: map[string]any{"file_path": "/repo/notes.txt", "content": "A module."}, Result: "wrote ${input}"},
+		&scripted.ToolUse{Name: "AskUserQuestion", Input: map[string]any{"questions": []any{map[string]any{
+			"question": "Which tests?", "header": "Tests", "options": []any{map[string]any{"label": "all"}, map[string]any{"label": "short"}},
+		}}}, Result: "answered ${input}"},
+		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "go test ./..."}, Gate: agent.GateAsk, Result: "ok"},
+		scripted.Text("That is how far you let me go."),
+	}
+}
+
+func plans() scripted.Steps {
+	plan := func(text string) scripted.Step {
+		return &scripted.ToolUse{Name: "ExitPlanMode", Input: map[string]any{"plan": text}, Result: "approved"}
+	}
+	return scripted.Steps{
+		plan("1. Write hello.go."),
+		plan("1. Write hello.go. 2. Write its test."),
+		&scripted.ToolUse{Name: "Write", Input: map[string]any{"file_path": "hello.go", "content": "package hello"}, Result: "written"},
+		scripted.Text("So be it."),
+	}
 }

@@ -1,13 +1,17 @@
 // Command approval asks a person in the terminal what the agent may do. It allows
 // reads, redirects writes to a scratch directory, and passes the agent's questions
-// on. For every other call it asks.
+// on. For every other call it asks. With -plan the agent first makes a plan, and works
+// only when the person agrees to it.
 //
 //	go run ./examples/approval                 # a scripted agent, no account
+//	go run ./examples/approval -plan           # a scripted agent that plans
 //	go run ./examples/approval -agent claude   # Claude Code; or qoder
 //
 // What to see: the read runs, the file is written to the scratch directory, and the
 // question and the command wait for your answer. "always" also changes the agent's
-// rules, "stop" ends the turn. After the end of the input every call is denied.
+// rules, "stop" ends the turn. After the end of the input every call is denied. An answer
+// to a plan other than yes goes to the agent as a remark, and the agent plans again. After
+// a yes the agent may edit files without further questions.
 package main
 
 import (
@@ -27,8 +31,12 @@ import (
 
 func main() {
 	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	plan := flag.Bool("plan", false, "let the agent plan first")
 	flag.Parse()
 	prompt := "Read go.mod, write a summary to notes.txt, and run the tests."
+	if *plan {
+		prompt = "Write a package that says hello."
+	}
 	if flag.NArg() > 0 {
 		prompt = strings.Join(flag.Args(), " ")
 	}
@@ -39,17 +47,25 @@ func main() {
 	scratch := filepath.Join(os.TempDir(), fmt.Sprintf("troupe-scratch-%d", os.Getpid()))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *agent, prompt, scratch, answers); err != nil {
+	opts, err := options(*agent, *plan)
+	if err != nil {
+		log.Fatal(err)
+	}
+	setUp(opts, scratch, *plan, newPerson(answers))
+	if err := run(ctx, opts, prompt); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, agent, prompt, scratch string, answers io.Reader) error {
-	opts, err := options(agent)
-	if err != nil {
-		return err
+// setUp has the person decide.
+func setUp(opts *sdk.Options, scratch string, plan bool, asked *person) {
+	opts.CanUseTool = (&gate{scratch, asked}).decide
+	if plan {
+		opts.PermissionMode, opts.CanUseTool = sdk.ModePlan, (&reviewer{asked}).decide
 	}
-	opts.CanUseTool = (&gate{scratch, newPerson(answers)}).decide
+}
+
+func run(ctx context.Context, opts *sdk.Options, prompt string) error {
 	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
 		if err != nil {
 			return err

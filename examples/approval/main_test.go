@@ -6,8 +6,18 @@ import (
 	"strings"
 )
 
+// play runs the scripted agent before a person with those answers.
+func play(answers string, plan bool) error {
+	opts, err := options("scripted", plan)
+	if err != nil {
+		return err
+	}
+	setUp(opts, "/scratch", plan, newPerson(strings.NewReader(answers)))
+	return run(context.Background(), opts, "Go.")
+}
+
 func Example_nobody() {
-	if err := run(context.Background(), "scripted", "Go.", "/scratch", strings.NewReader("")); err != nil {
+	if err := play("", false); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
@@ -25,7 +35,7 @@ func Example_nobody() {
 }
 
 func Example_person() {
-	if err := run(context.Background(), "scripted", "Go.", "/scratch", strings.NewReader("2\nyes\n")); err != nil {
+	if err := play("2\nyes\n", false); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
@@ -43,7 +53,7 @@ func Example_person() {
 }
 
 func Example_no() {
-	if err := run(context.Background(), "scripted", "Go.", "/scratch", strings.NewReader("neither\nno It takes too long.\n")); err != nil {
+	if err := play("neither\nno It takes too long.\n", false); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
@@ -58,4 +68,34 @@ func Example_no() {
 	// may it use Bash with {"command":"go test ./..."}? (yes, always, no why, stop)
 	// gets The user said no. It takes too long.
 	// says That is how far you let me go. (denied calls: 1)
+}
+
+func Example_plan() {
+	if err := play("test it, too\nyes\n", true); err != nil {
+		fmt.Println(err)
+	}
+	// Unordered output:
+	// calls ExitPlanMode {"plan":"1. Write hello.go."}
+	// 1. Write hello.go.
+	// is this the plan? (yes, or what to change)
+	// gets The user wants the plan changed: test it, too
+	// calls ExitPlanMode {"plan":"1. Write hello.go. 2. Write its test."}
+	// 1. Write hello.go. 2. Write its test.
+	// is this the plan? (yes, or what to change)
+	// gets approved
+	// calls Write {"content":"package hello","file_path":"hello.go"}
+	// gets written
+	// says So be it. (denied calls: 1)
+}
+
+func Example_planForNobody() {
+	if err := play("", true); err != nil {
+		fmt.Println(err)
+	}
+	// Unordered output:
+	// calls ExitPlanMode {"plan":"1. Write hello.go."}
+	// 1. Write hello.go.
+	// is this the plan? (yes, or what to change)
+	// gets The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.
+	// says  (denied calls: 1)
 }
