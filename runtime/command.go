@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/actors/hooks"
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/transport"
@@ -30,7 +31,8 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		spec.Program = spec.NewProgram(s.seams())
 	}
 	in := &dialect.Input{}
-	if err := spec.fill(in); err != nil {
+	ofPolicy, err := spec.fill(in)
+	if err != nil {
 		return actors.Config{}, err
 	}
 	s.stored.leases = s.storeLeases(spec)
@@ -42,7 +44,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		s.forsake()
 		return actors.Config{}, err
 	}
-	s.warnings = slices.Concat(spec.Warnings, launch.Warnings)
+	s.warnings = slices.Concat(spec.Warnings, ofPolicy, launch.Warnings)
 	in.ParentEnv = s.rt.share(&s.rt.parent, in.ParentEnv)
 	command := commandOf(launch, in.ParentEnv, spec.Dialect.Traits())
 	command.Env = s.rt.share(&s.rt.environ, command.Env)
@@ -100,29 +102,31 @@ func (s *Session) relaunch(in *dialect.Input, e machine.Launch) (*session.Comman
 }
 
 // fill makes in what the dialect reads: the options, with what is known of the callbacks,
-// the servers and the environment.
-func (spec *Spec) fill(in *dialect.Input) error {
-	if spec.Options.Policy != nil && !spec.EnforcesPolicy {
-		return &session.ConfigError{
-			Option: "Policy", Problem: "is not enforced by package runtime", Fix: "open the session with package sdk, which does",
-		}
-	}
+// the servers and the environment, and with the policy in force. It returns the warnings
+// about the policy.
+func (spec *Spec) fill(in *dialect.Input) ([]session.Warning, error) {
 	*in = dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
-		Registrations: hooks.Registrations(spec.Dialect, spec.Options.Hooks), HasSessionStore: spec.Options.SessionStore != nil,
+		HasSessionStore: spec.Options.SessionStore != nil,
 	}}
+	warnings, err := callback.EnforcePolicy(&in.Options)
+	in.Registrations = hooks.Registrations(spec.Dialect, in.Hooks)
 	if in.ParentEnv == nil {
 		in.ParentEnv = os.Environ()
 	}
+	if err != nil {
+		_, more := spec.Dialect.Validate(in) // so that all mistakes are told at once
+		return nil, errors.Join(err, more)
+	}
 	for i, m := range spec.Options.SDKMCPServers {
 		if !m.Usable() {
-			return &session.ConfigError{
+			return nil, &session.ConfigError{
 				Option: fmt.Sprintf("SDKMCPServers[%d]", i), Problem: "is nil or empty", Fix: "give a server with a handler",
 			}
 		}
 		initialize, tools, err := m.Manifest()
 		if err != nil {
-			return &session.ConfigError{
+			return nil, &session.ConfigError{
 				Option: "mcpServers." + m.Name(), Backend: spec.Dialect.Name(),
 				Problem: err.Error(), Fix: "fix the server's tools",
 			}
@@ -133,7 +137,7 @@ func (spec *Spec) fill(in *dialect.Input) error {
 			Timeout: config.Timeout, Tools: config.Tools,
 		})
 	}
-	return nil
+	return warnings, nil
 }
 
 // graces are the waits on the way down, the dialect's where none are given.

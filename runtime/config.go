@@ -103,20 +103,17 @@ type Spec struct {
 	ID string
 	// Dialect is the protocol of the agent. Required.
 	Dialect dialect.Dialect
-	// Options are the session's options. Backend, Runtime, CloseTimeout, OutputRepairs and
-	// the file that SystemPrompt names have an effect only in package sdk.
+	// Options are the session's options, with their Policy in force. Backend, Runtime,
+	// CloseTimeout, OutputRepairs and the file that SystemPrompt names have an effect only in
+	// package sdk.
 	Options session.Options
 	// ParentEnv is the environment to which Options.Env is added. nil: os.Environ.
 	ParentEnv []string
-	// EnforcesPolicy says that one of Options.Hooks enforces Options.Policy. If it is
-	// false, a policy is a *[session.ConfigError], because this package does not enforce
-	// policies.
-	EnforcesPolicy bool
 	// SettingsContent is the content of the file Options.SettingsPath, if it was read.
 	SettingsContent []byte
 	// LoadedSettings are the settings files that the agent loads by itself, as far as they are known.
 	LoadedSettings []dialect.SettingsFile
-	// Warnings are placed before the dialect's warnings about Options.
+	// Warnings are placed before the warnings about Options.
 	Warnings []session.Warning
 	// ChildContext adds values to the contexts of Options.Children, which have the session:
 	// see [SessionOf]. nil: it adds nothing.

@@ -31,7 +31,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"a hash":           {func(s *runtime.Spec) { s.ID = "a#1" }, `"a#1" must not contain / or #`},
 		"an option":        {func(s *runtime.Spec) { s.Options.InitializeTimeout = -1 }, "InitializeTimeout"},
 		"an empty server":  {func(s *runtime.Spec) { s.Options.SDKMCPServers = []*session.MCPServer{{}} }, "SDKMCPServers[0]: is nil or empty"},
-		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{} }, "Policy: is not enforced by package runtime"},
+		"a policy":         {func(s *runtime.Spec) { s.Options.Policy = &policy.Rules{Deny: []string{"("}} }, "Policy.Deny[0]"},
 		"a broken backoff": {func(s *runtime.Spec) { s.Options.Supervisors.Session.Backoff = supervisor.Backoff{Initial: 2, Max: 1} }, "backoff"},
 	} {
 		spec := w.spec(turns())

@@ -26,14 +26,14 @@ type Preview struct {
 // options cannot work, it returns the same error as [Runtime.Open].
 func (spec *Spec) Preview() (*Preview, error) {
 	in, d, p := &dialect.Input{}, spec.Dialect, &Preview{}
-	err := spec.fill(in)
+	ofPolicy, err := spec.fill(in)
 	if err != nil {
 		return nil, err
 	}
 	if p.Launch, err = d.Launch(in); err != nil {
 		return nil, err
 	}
-	p.Warnings = slices.Concat(spec.Warnings, p.Launch.Warnings)
+	p.Warnings = slices.Concat(spec.Warnings, ofPolicy, p.Launch.Warnings)
 	if p.Initialize, err = d.Initialize(in); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type Timeout struct {
 }
 
 // timeouts lists the limits of what a session of the spec may wait for, in the
-// order of its life. o is the spec's input.
+// order of its life. o is the spec's input, with the policy in force.
 func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	var list []Timeout
 	add := func(what, option string, given, inForce time.Duration) {
@@ -40,11 +40,11 @@ func (spec *Spec) timeouts(o *dialect.Input) []Timeout {
 	add("progress in a turn", "Limits.Stall", spec.Options.Limits.Stall, limits.Stall)
 	add("progress after the interrupt of a stalled turn", "Limits.StallKill", spec.Options.Limits.StallKill, limits.StallKill)
 	add("somebody to read the messages", "Limits.Consumer", spec.Options.Limits.Consumer, limits.Consumer)
-	if spec.Options.CanUseTool != nil {
+	if o.CanUseTool != nil {
 		limit, option := spec.Options.PersonLimit()
 		add("a permission", option, spec.Options.PermissionTimeout, limit)
 	}
-	for _, h := range spec.Options.Hooks {
+	for _, h := range o.Hooks {
 		what := "a hook of " + string(h.Event)
 		if h.Matcher != "" {
 			what += " for " + h.Matcher

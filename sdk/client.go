@@ -122,7 +122,7 @@ func openSession(ctx context.Context, o *Options, home *runtime.Runtime) (link, 
 	if err != nil {
 		return l, err
 	}
-	l.dialect, l.gated = spec.Dialect, len(spec.Options.Hooks) > 0 || spec.Options.CanUseTool != nil
+	l.dialect, l.gated = spec.Dialect, len(o.Hooks) > 0 || o.CanUseTool != nil || o.Policy != nil
 	l.skips = spec.Options.AllowDangerouslySkipPermissions
 	l.servers = newServers(&spec)
 	if len(o.Children) > 0 {

@@ -93,41 +93,6 @@ func TestPolicyAfterTheCallback(t *testing.T) {
 	})
 }
 
-// Where the agent wants a person, a rule that allows is not enough.
-func TestPolicyDoesNotStandInForAPerson(t *testing.T) {
-	t.Parallel()
-	manual := false
-	for name, tc := range map[string]struct {
-		ask    sdk.ToolPermissionRequest
-		allows bool
-	}{
-		"no reason":            {sdk.ToolPermissionRequest{}, true},
-		"outside":              {sdk.ToolPermissionRequest{DecisionReasonType: "workingDir"}, true},
-		"a question":           {sdk.ToolPermissionRequest{RequiresUserInteraction: true}, false},
-		"an ask rule":          {sdk.ToolPermissionRequest{DecisionReasonType: "rule"}, false},
-		"a policy for a tool":  {sdk.ToolPermissionRequest{DecisionReasonType: "rule", ServerPolicyAskOnly: true}, true},
-		"an ask rule besides":  {sdk.ToolPermissionRequest{MatchedAskRule: &protocol.MatchedAskRule{}}, false},
-		"a hook":               {sdk.ToolPermissionRequest{DecisionReasonType: "hook"}, false},
-		"a mode":               {sdk.ToolPermissionRequest{DecisionReasonType: "mode"}, false},
-		"a safety check":       {sdk.ToolPermissionRequest{DecisionReasonType: "safetyCheck"}, false},
-		"a safety check below": {sdk.ToolPermissionRequest{DecisionReasonType: "subcommandResults", ClassifierApprovable: &manual}, false},
-		"what comes next":      {sdk.ToolPermissionRequest{DecisionReasonType: "moonPhase"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tc.ask.ToolName, tc.ask.Input = "Read", json.RawMessage(`{}`)
-			for _, behind := range []sdk.CanUseTool{nil, func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-				return sdk.Deny("a person says no"), nil
-			}} {
-				decide := sdk.DecideByPolicy(t, sdk.Policy{Allow: []string{"Read"}}, behind)
-				result, err := decide(t.Context(), &tc.ask)
-				require.NoError(t, err)
-				assert.Equal(t, tc.allows, result.Allowed())
-			}
-		})
-	}
-}
-
 func TestPolicyMistakes(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Nothing that can be a secret is in a plan.
@@ -55,13 +53,4 @@ func TestLoadALongLine(t *testing.T) {
 	var wrong *LoadError
 	require.ErrorAs(t, err, &wrong)
 	assert.Equal(t, len([]rune(b.String()))+13, wrong.Column)
-}
-
-// The agent says no more of an ask rule about a part of a command.
-func TestAskRulesAboutPartsWantAPerson(t *testing.T) {
-	t.Parallel()
-	r := &ToolPermissionRequest{DecisionReasonType: "subcommandResults"}
-	assert.True(t, wantsPerson(r))
-	r.PermissionSuggestions = []protocol.PermissionUpdate{{Type: protocol.AddRules}}
-	assert.False(t, wantsPerson(r))
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -96,6 +97,10 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 func park(o *Options, home *runtime.Runtime) (remove func() error, err error) {
 	spec, err := specOf(o)
 	problems := []error{err}
+	if err == nil {
+		_, wrong := callback.EnforcePolicy(&spec.Options)
+		problems = append(problems, wrong)
+	}
 	bad := func(wrong bool, option, problem, fix string) {
 		if wrong {
 			problems = append(problems, &ConfigError{Option: option, Problem: problem, Fix: fix})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/actors/callback"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -44,7 +45,7 @@ func closeTimeout(o *Options) time.Duration {
 }
 
 // specOf is the options in the terms of package runtime. It finds what is wrong
-// with those that only this package knows; the dialect finds the rest.
+// with those that only this package knows; the runtime finds the rest.
 func specOf(o *Options) (runtime.Spec, error) {
 	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
 	what, err := choose(&data)
@@ -59,46 +60,29 @@ func specOf(o *Options) (runtime.Spec, error) {
 		problems = append(problems, readSettings(&data))
 	}
 	problems = append(problems, readPrompt(&data))
-	rules, wrong := compilePolicy(o)
-	problems = append(problems, wrong...)
 	spec := runtime.Spec{
 		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, &what),
 		Warnings: hookWarnings(o),
 	}
-	if rules != nil {
-		limit, _ := o.PersonLimit()
-		keeper := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: limit, blind: o.Policy.Resolve == nil && o.Spawner != nil}
-		hooks := slices.Clone(o.Hooks)
-		for i := range hooks {
-			hooks[i] = keeper.watch(hooks[i])
-		}
-		spec.Options.Hooks = append(hooks, keeper.hook()) // the last: the user's keep their callback ids
-		spec.Options.CanUseTool = keeper.decide
-		spec.Warnings = append(spec.Warnings, policyWarnings(o, rules)...)
-		spec.EnforcesPolicy = true
-	}
 	if err := errors.Join(problems...); err != nil {
-		return runtime.Spec{}, errors.Join(err, dialectProblems(o, spec))
+		return runtime.Spec{}, errors.Join(err, otherProblems(&spec))
 	}
 	return spec, nil
 }
 
-// dialectProblems is what the dialect has to say as well, so that all mistakes
-// are told at once.
-func dialectProblems(o *Options, spec runtime.Spec) error {
-	if spec.Dialect == nil {
-		return nil
-	}
+// otherProblems is what the runtime would have to say as well, about the policy and by the
+// dialect, so that all mistakes are told at once.
+func otherProblems(spec *runtime.Spec) error {
 	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
 	}}
-	in.CanUseTool = o.CanUseTool
-	if o.Policy != nil && o.PermissionPromptToolName == "" && o.CanUseTool == nil { // with that tool two would decide, which is an error already
-		in.CanUseTool = (&gatekeeper{}).decide
+	_, err := callback.EnforcePolicy(&in.Options)
+	if spec.Dialect == nil {
+		return err
 	}
-	_, err := spec.Dialect.Validate(&in)
-	return err
+	_, more := spec.Dialect.Validate(&in)
+	return errors.Join(err, more)
 }
 
 func checkBounds(o *Options) []error {

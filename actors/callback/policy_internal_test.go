@@ -1,4 +1,4 @@
-package sdk
+package callback
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestResolveLinks(t *testing.T) {
@@ -45,11 +47,15 @@ func TestResolveLinks(t *testing.T) {
 }
 
 // keeper is what a session with the policy decides by.
-func keeper(t *testing.T, o Options) *gatekeeper {
+func keeper(t *testing.T, o session.Options) *gatekeeper {
 	t.Helper()
 	compiled, problems := compilePolicy(&o)
 	require.Empty(t, problems)
 	return &gatekeeper{policy: compiled, ask: o.CanUseTool}
+}
+
+func allowed() protocol.PermissionResult {
+	return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}
 }
 
 func bashInput(command string) json.RawMessage {
@@ -63,23 +69,23 @@ func TestPolicyKnowsWhereACallRuns(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	asked := 0
-	g := keeper(t, Options{Cwd: dir, Policy: &Policy{Allow: []string{"Bash(make:*)", "Bash(cat:*)"}, Deny: []string{"Read(./a/secrets/**)"}}, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+	g := keeper(t, session.Options{Cwd: dir, Policy: &policy.Rules{Allow: []string{"Bash(make:*)", "Bash(cat:*)"}, Deny: []string{"Read(./a/secrets/**)"}}, CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 		asked++
-		return Allow(), nil
+		return allowed(), nil
 	}})
-	sees := func(id, cwd, command string) PreToolUseOutput {
-		out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: cwd, PermissionMode: ModeDefault}, ToolName: "Bash", ToolInput: bashInput(command), ToolUseID: id})
+	sees := func(id, cwd, command string) ruling {
+		out, err := g.verdict(t.Context(), &protocol.PreToolUseInput{HookBase: protocol.HookBase{Cwd: cwd, PermissionMode: protocol.ModeDefault}, ToolName: "Bash", ToolInput: bashInput(command), ToolUseID: id})
 		require.NoError(t, err)
 		return out
 	}
-	decides := func(id, command string) (PermissionResult, int) {
+	decides := func(id, command string) (protocol.PermissionResult, int) {
 		before := asked
-		result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: bashInput(command), ToolUseID: id})
+		result, err := g.decide(t.Context(), &protocol.CanUseToolRequest{ToolName: "Bash", Input: bashInput(command), ToolUseID: id})
 		require.NoError(t, err)
 		return result, asked - before
 	}
 
-	assert.Equal(t, HookDeny, sees("1", filepath.Join(dir, "a"), "cat secrets/key").PermissionDecision)
+	assert.Equal(t, protocol.HookDeny, sees("1", filepath.Join(dir, "a"), "cat secrets/key").PermissionDecision)
 	result, n := decides("1", "cat secrets/key")
 	assert.False(t, result.Allowed())
 	assert.Zero(t, n)
@@ -89,7 +95,7 @@ func TestPolicyKnowsWhereACallRuns(t *testing.T) {
 	assert.True(t, result.Allowed())
 	assert.Zero(t, n, "the rule allows it in its own directory")
 
-	assert.Equal(t, HookAsk, sees("3", filepath.Join(dir, "a"), "make all").PermissionDecision)
+	assert.Equal(t, protocol.HookAsk, sees("3", filepath.Join(dir, "a"), "make all").PermissionDecision)
 	_, n = decides("3", "make all")
 	assert.Equal(t, 1, n, "elsewhere it asks")
 
@@ -111,13 +117,13 @@ func TestPolicyKnowsWhereACallRuns(t *testing.T) {
 // and the callback is not asked.
 func TestPolicyDeniesWhatTakesTooMuchWork(t *testing.T) {
 	t.Parallel()
-	rules := &Policy{Allow: []string{"Bash"}}
+	rules := &policy.Rules{Allow: []string{"Bash"}}
 	for i := range 400 {
 		rules.Deny = append(rules.Deny, "Read(**/*.x"+strconv.Itoa(i)+")", "Edit(//etc/**/y"+strconv.Itoa(i)+")")
 	}
-	g := keeper(t, Options{Cwd: t.TempDir(), Policy: rules, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+	g := keeper(t, session.Options{Cwd: t.TempDir(), Policy: rules, CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 		t.Error("the callback was asked")
-		return Allow(), nil
+		return allowed(), nil
 	}})
 	var command strings.Builder
 	command.WriteString("cat ")
@@ -125,11 +131,11 @@ func TestPolicyDeniesWhatTakesTooMuchWork(t *testing.T) {
 		command.WriteString("f" + strconv.Itoa(i) + " ")
 	}
 	in := bashInput(command.String())
-	out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: "/"}, ToolName: "Bash", ToolInput: in, ToolUseID: "1"})
+	out, err := g.verdict(t.Context(), &protocol.PreToolUseInput{HookBase: protocol.HookBase{Cwd: "/"}, ToolName: "Bash", ToolInput: in, ToolUseID: "1"})
 	require.NoError(t, err)
-	assert.Equal(t, HookDeny, out.PermissionDecision)
+	assert.Equal(t, protocol.HookDeny, out.PermissionDecision)
 	assert.Contains(t, out.PermissionDecisionReason, "within the work that a decision may take")
-	result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: in, ToolUseID: "1"})
+	result, err := g.decide(t.Context(), &protocol.CanUseToolRequest{ToolName: "Bash", Input: in, ToolUseID: "1"})
 	require.NoError(t, err)
 	assert.False(t, result.Allowed())
 	assert.Contains(t, result.Message, "within the work that a decision may take")
@@ -149,7 +155,7 @@ func TestPolicyAndLinks(t *testing.T) {
 	require.NoError(t, os.Symlink(dir, filepath.Join(root, "link")))
 	require.NoError(t, os.Symlink("../../gone", filepath.Join(dir, "src", "dangling")))
 	for _, cwd := range []string{dir, filepath.Join(root, "link")} {
-		g := keeper(t, Options{Cwd: cwd, Policy: &Policy{Allow: []string{"Read(./src/**)", "Edit(./src/**)", "Read(~/x/**)", "Bash"}, Deny: []string{"Read(./secrets/**)"}, Home: "/home/u"}})
+		g := keeper(t, session.Options{Cwd: cwd, Policy: &policy.Rules{Allow: []string{"Read(./src/**)", "Edit(./src/**)", "Read(~/x/**)", "Bash"}, Deny: []string{"Read(./secrets/**)"}, Home: "/home/u"}})
 		for _, c := range []struct {
 			tool, key, value, reason string
 			want                     protocol.PermissionBehavior
@@ -169,7 +175,7 @@ func TestPolicyAndLinks(t *testing.T) {
 		} {
 			in, _ := json.Marshal(map[string]string{c.key: c.value})
 			g.calls.note("id", slashed(dir)) // the agent's own name for it
-			result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: c.tool, Input: in, ToolUseID: "id", DecisionReasonType: c.reason})
+			result, err := g.decide(t.Context(), &protocol.CanUseToolRequest{ToolName: c.tool, Input: in, ToolUseID: "id", DecisionReasonType: c.reason})
 			require.NoError(t, err)
 			assert.Equal(t, c.want == protocol.BehaviorAllow, result.Allowed(), "%s %s %s in %s: %s", c.tool, c.value, c.reason, cwd, result.Message)
 		}
@@ -185,9 +191,9 @@ func TestPolicyHearsOfBlockedPaths(t *testing.T) {
 	more, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	asked := 0
-	g := keeper(t, Options{Cwd: dir, AdditionalDirectories: []string{more, "../sibling"}, Policy: &Policy{Allow: []string{"Bash(touch:*)", "Bash(say:*)"}}, CanUseTool: func(context.Context, *ToolPermissionRequest) (PermissionResult, error) {
+	g := keeper(t, session.Options{Cwd: dir, AdditionalDirectories: []string{more, "../sibling"}, Policy: &policy.Rules{Allow: []string{"Bash(touch:*)", "Bash(say:*)"}}, CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 		asked++
-		return Deny("no"), nil
+		return denied("no"), nil
 	}})
 	for _, c := range []struct {
 		command, blocked string
@@ -204,14 +210,81 @@ func TestPolicyHearsOfBlockedPaths(t *testing.T) {
 	} {
 		before := asked
 		g.calls.note("1", dir)
-		result, err := g.decide(t.Context(), &ToolPermissionRequest{ToolName: "Bash", Input: bashInput(c.command), ToolUseID: "1", BlockedPath: c.blocked})
+		result, err := g.decide(t.Context(), &protocol.CanUseToolRequest{ToolName: "Bash", Input: bashInput(c.command), ToolUseID: "1", BlockedPath: c.blocked})
 		require.NoError(t, err)
 		assert.Equal(t, c.allowed, result.Allowed(), "%+v", c)
 		assert.Equal(t, c.allowed, asked == before, "%+v", c)
 	}
 	// In the modes that ask nobody the hook knows as well.
-	out, err := g.verdict(t.Context(), &PreToolUseInput{HookBase: protocol.HookBase{Cwd: dir, PermissionMode: ModeBypassPermissions}, ToolName: "Bash", ToolInput: bashInput("touch /etc/x")})
+	out, err := g.verdict(t.Context(), &protocol.PreToolUseInput{HookBase: protocol.HookBase{Cwd: dir, PermissionMode: protocol.ModeBypassPermissions}, ToolName: "Bash", ToolInput: bashInput("touch /etc/x")})
 	require.NoError(t, err)
-	assert.Equal(t, HookDeny, out.PermissionDecision)
+	assert.Equal(t, protocol.HookDeny, out.PermissionDecision)
 	assert.Equal(t, "no", out.PermissionDecisionReason)
+}
+
+// Where the agent wants a person, a rule that allows is not enough.
+func TestPolicyDoesNotStandInForAPerson(t *testing.T) {
+	t.Parallel()
+	manual := false
+	for name, tc := range map[string]struct {
+		ask    protocol.CanUseToolRequest
+		allows bool
+	}{
+		"no reason":            {protocol.CanUseToolRequest{}, true},
+		"outside":              {protocol.CanUseToolRequest{DecisionReasonType: "workingDir"}, true},
+		"a question":           {protocol.CanUseToolRequest{RequiresUserInteraction: true}, false},
+		"an ask rule":          {protocol.CanUseToolRequest{DecisionReasonType: "rule"}, false},
+		"a policy for a tool":  {protocol.CanUseToolRequest{DecisionReasonType: "rule", ServerPolicyAskOnly: true}, true},
+		"an ask rule besides":  {protocol.CanUseToolRequest{MatchedAskRule: &protocol.MatchedAskRule{}}, false},
+		"a hook":               {protocol.CanUseToolRequest{DecisionReasonType: "hook"}, false},
+		"a mode":               {protocol.CanUseToolRequest{DecisionReasonType: "mode"}, false},
+		"a safety check":       {protocol.CanUseToolRequest{DecisionReasonType: "safetyCheck"}, false},
+		"a safety check below": {protocol.CanUseToolRequest{DecisionReasonType: "subcommandResults", ClassifierApprovable: &manual}, false},
+		"what comes next":      {protocol.CanUseToolRequest{DecisionReasonType: "moonPhase"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.ask.ToolName, tc.ask.Input = "Read", json.RawMessage(`{}`)
+			for _, behind := range []session.CanUseTool{nil, func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return denied("a person says no"), nil
+			}} {
+				decide := keeper(t, session.Options{Policy: &policy.Rules{Allow: []string{"Read"}}, CanUseTool: behind}).decide
+				result, err := decide(t.Context(), &tc.ask)
+				require.NoError(t, err)
+				assert.Equal(t, tc.allows, result.Allowed())
+			}
+		})
+	}
+}
+
+// The agent says no more of an ask rule about a part of a command.
+func TestAskRulesAboutPartsWantAPerson(t *testing.T) {
+	t.Parallel()
+	r := &protocol.CanUseToolRequest{DecisionReasonType: "subcommandResults"}
+	assert.True(t, wantsPerson(r))
+	r.PermissionSuggestions = []protocol.PermissionUpdate{{Type: protocol.AddRules}}
+	assert.False(t, wantsPerson(r))
+}
+
+// An input that is no object is not sent beside an allow, also when a hook of the user's
+// has changed the call.
+func TestPolicyRefusesAnInputThatIsNoObject(t *testing.T) {
+	t.Parallel()
+	for _, given := range []string{"", "[]", "null", "{"} {
+		o := session.Options{
+			Policy: &policy.Rules{}, CanUseTool: func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+				return protocol.PermissionResult{Behavior: protocol.BehaviorAllow, UpdatedInput: json.RawMessage(given)}, nil
+			},
+			Hooks: []session.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
+				return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"make"}}}`), nil
+			}}},
+		}
+		_, err := EnforcePolicy(&o)
+		require.NoError(t, err)
+		require.Len(t, o.Hooks, 2)
+		for _, h := range o.Hooks {
+			_, err := h.Func(t.Context(), &session.HookCall{Input: json.RawMessage(`{"tool_name":"Bash","tool_input":{"command":"date"},"permission_mode":"plan"}`)})
+			assert.ErrorContains(t, err, "UpdatedInput is not a JSON object", given)
+		}
+	}
 }
