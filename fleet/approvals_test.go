@@ -1,9 +1,12 @@
 package fleet_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
 )
 
 // deploying is an agent that makes one call, and says what came of it.
@@ -146,4 +150,100 @@ func TestAnApprovalIsForOneCall(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, ids[0]+"-2", ids[1])
 	assert.NotContains(t, ids[2], ids[0])
+}
+
+// slowRecord is a disk whose journal takes its time over the next record of a kind. taken is
+// closed when it has begun, and the record waits for release.
+func slowRecord(kind string) (disk *journaltest.Disk, taken, release chan struct{}) {
+	taken, release = make(chan struct{}), make(chan struct{})
+	var once atomic.Bool
+	return &journaltest.Disk{Fail: func(op journaltest.Op) error {
+		if op.Kind == journaltest.Write && strings.Contains(string(op.Data), `"kind":"`+kind+`"`) && !once.Swap(true) {
+			close(taken)
+			<-release
+		}
+		return nil
+	}}, taken, release
+}
+
+// second is the answer of somebody who decides while the journal still writes the decision of
+// another person. He does not wait for it.
+func second(t *testing.T, decide func() error, release chan struct{}) error {
+	t.Helper()
+	said := make(chan error, 1)
+	go func() { said <- decide() }()
+	defer close(release)
+	select {
+	case err := <-said:
+		return err
+	case <-time.After(20 * time.Second):
+		return nil
+	}
+}
+
+// Of two people who answer one call at the same time, one decides.
+func TestTwoPeopleAnswerOneCall(t *testing.T) {
+	t.Parallel()
+	disk, taken, release := slowRecord("decided")
+	h, _ := begun(t, fleet.Job{Tasks: tasks(1), Options: backend(deploying()...), Out: t.TempDir(), FS: disk, Approvals: &fleet.Approvals{Hold: time.Hour}})
+	a := asks(t, h)
+	first := make(chan error, 1)
+	go func() { first <- h.Decide(t.Context(), a.ID, true, "") }()
+	<-taken
+	require.ErrorIs(t, second(t, func() error { return h.Decide(t.Context(), a.ID, false, "no") }, release), fleet.ErrNoApproval)
+	require.NoError(t, <-first)
+	results, err := rest(t, h)
+	require.NoError(t, err)
+	assert.Equal(t, "end", results["t0"].Text)
+}
+
+// A call is not allowed unless the journal has it that the answer was used. The next host
+// allows it, once.
+func TestAnAnswerThatCannotBeMarkedAsUsed(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"used", "asked"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			disk := &journaltest.Disk{Fail: func(op journaltest.Op) error {
+				if op.Kind == journaltest.Write && strings.Contains(string(op.Data), `"kind":"`+kind+`"`) {
+					return syscall.EIO
+				}
+				return nil
+			}}
+			job := fleet.Job{Tasks: tasks(1), Options: backend(deploying()...), Out: t.TempDir(), FS: disk, Approvals: &fleet.Approvals{Hold: time.Hour}}
+			h, _ := begun(t, job)
+			if kind == "used" {
+				require.NoError(t, h.Decide(t.Context(), asks(t, h).ID, true, ""))
+			}
+			_, err := rest(t, h)
+			var stopped *fleet.StoppedError
+			require.ErrorAs(t, err, &stopped)
+			assert.Equal(t, fleet.StopJournal, stopped.Reason)
+			<-h.Done()
+
+			after := disk.Crash(disk.Ops(), func(int) int { return 0 })
+			require.NotContains(t, script(t, after, "transcripts/t0.1.jsonl"), "deployed", "it did not run")
+			job.FS, job.Resume = after, true
+			h, _ = begun(t, job)
+			if kind == "asked" {
+				require.NoError(t, h.Decide(t.Context(), asks(t, h).ID, true, ""))
+			}
+			results, err := rest(t, h)
+			require.NoError(t, err)
+			assert.Equal(t, "end", results["t0"].Text, results["t0"].Error)
+			assert.Equal(t, 1, strings.Count(script(t, after, results["t0"].Transcript), `"content":"deployed"`), "it ran once")
+		})
+	}
+}
+
+// script is a file of a disk; "": there is none.
+func script(t *testing.T, disk *journaltest.Disk, name string) string {
+	t.Helper()
+	f, err := disk.Read(name)
+	if err != nil {
+		return ""
+	}
+	b, err := io.ReadAll(f)
+	require.NoError(t, err)
+	return string(b)
 }

@@ -119,6 +119,40 @@ func TestTheWallTimeOfATask(t *testing.T) {
 	}
 }
 
+// Time that Job.Before took is of the budget, too: no session is opened when it is spent.
+func TestTheWallTimeBeforeAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		took   time.Duration
+		status fleet.Status
+		events bool
+	}{
+		"all of it":  {2 * time.Minute, fleet.OverBudget, false},
+		"a part":     {time.Minute, fleet.OverBudget, true},
+		"not enough": {10 * time.Second, fleet.Accepted, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var events atomic.Int32
+				o := private(t, uses()) // a turn takes a minute
+				o.OnEvent = func(sdk.EventRecord) { events.Add(1) }
+				results, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, TaskBudget: &fleet.Budget{Wall: fleet.Duration(90 * time.Second)}, Before: func(context.Context, *fleet.Task) (fleet.Decision, error) {
+					time.Sleep(c.took)
+					return fleet.Decision{}, nil
+				}})
+				require.NoError(t, err)
+				r := results["t0"]
+				assert.Equal(t, c.status, r.Status, r.Error)
+				assert.Equal(t, c.events, events.Load() > 0)
+				if c.status == fleet.OverBudget {
+					assert.Equal(t, "the task's budget of wall is spent", r.Error)
+				}
+			})
+		})
+	}
+}
+
 // When the job's budget is spent, a task that runs begins no further turn. It goes on after
 // it when the job is resumed with another budget.
 func TestTheBudgetOfAJobIsAskedBeforeEachTurn(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -403,4 +404,36 @@ func TestAttemptsThatTheHostCut(t *testing.T) {
 		{Number: 2, Status: Interrupted, Error: hostEnded, Mode: ModeResume, Session: "s2", Started: time.Unix(6, 0), Ended: time.Unix(7, 0), Usage: Usage{Turns: 4}},
 	}, k.attempts)
 	assert.Equal(t, 7, k.usage.Turns)
+}
+
+// What cut attempts have used stays in the usage when the task is requeued: the job has paid it.
+func TestCutAttemptsOfATaskThatIsRequeued(t *testing.T) {
+	t.Parallel()
+	host := recordOf{kindHost, "", 0, hostRecord{}}
+	attempt := func(n, turns int) []recordOf {
+		return []recordOf{
+			{kindStarting, "a", n, startingRecord{Mode: ModeFresh, Session: "s"}},
+			{kindTurn, "a", n, turnRecord{Turns: 1, Usage: Usage{Turns: turns}}},
+		}
+	}
+	requeued := recordOf{kindRequeued, "a", 0, struct{}{}}
+	for name, records := range map[string][]recordOf{
+		"after the host's death":  slices.Concat(attempt(1, 3), []recordOf{host}, attempt(2, 4), []recordOf{host, requeued}),
+		"while it runs":           slices.Concat(attempt(1, 3), []recordOf{host}, attempt(2, 4), []recordOf{requeued}),
+		"while it runs, and dies": slices.Concat(attempt(1, 3), []recordOf{host}, attempt(2, 4), []recordOf{requeued, host}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := history{tasks: map[string]*known{}}
+			for _, rec := range append([]recordOf{{kindAdmitted, "a", 0, admittedRecord{}}, host}, records...) {
+				data, err := json.Marshal(rec.data)
+				require.NoError(t, err)
+				require.NoError(t, h.apply(&journal.Record{Kind: rec.kind, Task: rec.task, Attempt: rec.attempt, Data: data}))
+			}
+			h.died(0)
+			k := h.tasks["a"]
+			assert.Equal(t, 7, k.paid.Turns)
+			assert.Zero(t, k.usage.Turns, "it begins anew")
+		})
+	}
 }

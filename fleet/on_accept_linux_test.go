@@ -280,3 +280,26 @@ func TestCommandSpawner(t *testing.T) {
 	assert.Equal(t, []string{"setup", "verify", "accepted", "teardown"}, lines(read(t, dir, "log")))
 	assert.EqualValues(t, 4, started.Load())
 }
+
+// Of two people who have the command of an accepted task run again at the same time, one does.
+func TestTwoPeopleRunACommandAgain(t *testing.T) {
+	t.Parallel()
+	disk, taken, release := slowRecord("repeat")
+	ran := filepath.Join(t.TempDir(), "ran")
+	all := tasks(2)
+	all[1].Prompt = "wait"
+	h, events := begun(t, fleet.Job{
+		Tasks: all, Out: t.TempDir(), FS: disk, OnAccept: "echo x >>" + ran, Concurrency: 2,
+		Options: backend(when("wait", scripted.Delay(time.Hour)), when("do", scripted.Text("done"))),
+	})
+	await(t, events, fleet.EventOnAccept, "t0")
+	first := make(chan error, 1)
+	go func() { first <- h.RunOnAccept(t.Context(), "t0") }()
+	<-taken
+	require.ErrorIs(t, second(t, func() error { return h.RunOnAccept(t.Context(), "t0") }, release), fleet.ErrOnAcceptRuns)
+	require.NoError(t, <-first)
+	await(t, events, fleet.EventOnAccept, "t0")
+	h.Cancel()
+	<-h.Done()
+	assert.Equal(t, "x\nx\n", read(t, ran))
+}

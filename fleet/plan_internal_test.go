@@ -37,6 +37,7 @@ type planWorld struct {
 	starts   map[string]int
 	base     map[string]int  // starts before the last requeue
 	canceled map[string]bool // while it ran
+	counted  map[string]int  // attempts since then that count against rules.attempts
 	clearing []int           // slots
 	alarm    time.Time
 	halted   bool
@@ -56,6 +57,9 @@ func (w *planWorld) step(in input) {
 			require.False(w.t, twice, "two results of %s", e.id)
 			w.finished[e.id] = e.status
 			require.True(w.t, !w.canceled[e.id] || e.status == Canceled, "%s was canceled and is %s", e.id, e.status)
+			if e.status == Overloaded || e.status == Crashed || e.status == ContextFull {
+				require.Equal(w.t, w.p.rules.attempts, w.counted[e.id], "%s is over after another number of attempts", e.id)
+			}
 		case clearUp:
 			require.True(w.t, w.specs[e.id].clears)
 			require.NotContains(w.t, w.clearing, e.slot)
@@ -70,7 +74,7 @@ func (w *planWorld) step(in input) {
 			require.Equal(w.t, e.runs, w.runs[e.id].id != "")
 			delete(w.finished, e.id)
 			delete(w.canceled, e.id)
-			w.base[e.id] = w.starts[e.id]
+			w.base[e.id], w.counted[e.id] = w.starts[e.id], 0
 		case again:
 			require.NotContains(w.t, w.finished, e.id)
 		case setAlarm:
@@ -131,6 +135,9 @@ func (w *planWorld) end(id string) {
 	}
 	o.free = o.retry && rapid.IntRange(0, 4).Draw(w.t, "free") == 0
 	o.usage.USD = 1
+	if (o.retry || o.poisoned) && !o.free && w.p.nodes[id].asked == steerNone {
+		w.counted[id]++
+	}
 	w.step(ended{id, o})
 }
 
@@ -145,7 +152,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	}
 	w := &planWorld{
 		t: t, p: newPlan(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
-		finished: map[string]Status{}, starts: map[string]int{}, base: map[string]int{}, canceled: map[string]bool{},
+		finished: map[string]Status{}, starts: map[string]int{}, base: map[string]int{}, canceled: map[string]bool{}, counted: map[string]int{},
 	}
 	var all []spec
 	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {
@@ -260,6 +267,30 @@ func TestQuarantine(t *testing.T) {
 	require.Len(t, effects, 2)
 	assert.Equal(t, finish{"a", Quarantined, "it was started 6 times without an end"}, effects[0])
 	assert.Equal(t, launch{id: "b", number: 6, mode: ModeResume, session: "s", space: "/w", turns: 1}, effects[1])
+}
+
+// An attempt that is nobody's fault does not count against the attempts of the task.
+func TestAFreeFailureDoesNotCount(t *testing.T) {
+	t.Parallel()
+	r := testRules(1)
+	r.attempts, r.starts = 2, 20
+	p, _ := one(r, spec{id: "a"})
+	at := time.Unix(0, 0)
+	end := func(free bool) []effect {
+		out := p.step(at, ended{"a", outcome{status: Crashed, retry: true, free: free, why: "exit"}}, nil)
+		at = at.Add(time.Hour)
+		return p.step(at, woken{}, out)
+	}
+	for range 5 {
+		out := end(true)
+		require.Equal(t, []string{"a"}, launched(out))
+		require.False(t, out[0].(again).counts)
+	}
+	out := end(false)
+	require.Equal(t, []string{"a"}, launched(out))
+	require.True(t, out[0].(again).counts)
+	require.Equal(t, []string{"a"}, launched(end(true)))
+	assert.Equal(t, finish{"a", Crashed, ""}, end(false)[0])
 }
 
 // A task that is over since an earlier process is not run again when the ones before it
