@@ -257,85 +257,14 @@ func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 	return s.rt.bus.read(ctx, s.id, s.core.Ledger.Terminated)
 }
 
-// Turn is a user message that was sent, and the agent's work on it.
-type Turn struct {
-	s *Session
-	t *user.Turn
-}
-
 // Send queues a user message for the agent. It returns when the message is queued. If
 // the queue is full, it waits until there is room.
 func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
 	t, err := s.core.Ledger.AdmitTurn(ctx, m)
 	if err != nil {
-		return nil, err
+		return nil, kernel.Ended(ctx, err)
 	}
 	return &Turn{s: s, t: t}, nil
-}
-
-// UUID returns the uuid of the turn's message.
-func (t *Turn) UUID() string { return t.t.UUID }
-
-// Done returns a channel that is closed when the turn has a result, or will not get
-// one.
-func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
-
-// Result waits for the turn's result. If no other goroutine reads the messages of the
-// session, Result reads and drops those before the result.
-func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
-	for _, err := range t.Messages(ctx) {
-		if errors.Is(err, session.ErrBusy) {
-			if err := t.s.rt.sys.Executor().Await(ctx, t.t.Done()); err != nil {
-				return nil, err
-			}
-			break
-		}
-		if err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-	}
-	select {
-	case <-t.t.Done():
-		return t.t.Result()
-	default:
-		return nil, session.ErrNotRun
-	}
-}
-
-// Messages yields the messages of this turn, up to and including its result. It skips
-// messages that come before the turn. If there is an error, it is yielded last: why the
-// session ended, why ctx ended, or [session.ErrBusy]. If the loop ends early, the next
-// reader gets the remaining messages.
-func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
-	return func(yield func(protocol.Message, error) bool) {
-		c, err := t.s.core.Ledger.Consume()
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer c.Release()
-		for {
-			e, err := c.NextOf(ctx, t.t)
-			switch {
-			case errors.Is(err, io.EOF):
-				if _, err := t.t.Result(); err != nil {
-					yield(nil, err)
-				}
-				return
-			case err != nil:
-				yield(nil, err)
-				return
-			}
-			if !yield(decode(&e), nil) {
-				return
-			}
-			for _, ended := range e.Turns {
-				if ended == t.t {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Messages yields every message of the session that has not been read yet, until the
@@ -354,7 +283,7 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 				return
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(nil, kernel.Ended(ctx, err))
 				return
 			}
 			if !yield(decode(&e), nil) {

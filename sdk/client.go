@@ -15,6 +15,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// Turn is a user message that was sent, and the agent's work on it. [Client.Send] returns
+// it. It is [runtime.Turn].
+type Turn = runtime.Turn
+
 // Client is a session for a conversation of many turns. It is safe for concurrent use,
 // but only one goroutine at a time may read its messages.
 type Client struct {
@@ -71,7 +75,7 @@ func (c *Client) Connect(ctx context.Context) error {
 			return nil
 		}
 		_, err := d.done.Wait(ctx, d.home.Executor())
-		return ended(ctx, err)
+		return kernel.Ended(ctx, err)
 	}
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +95,7 @@ func (c *Client) Connect(ctx context.Context) error {
 	}
 	c.mu.Unlock()
 	if err != nil {
-		err = ended(ctx, err)
+		err = kernel.Ended(ctx, err)
 		d.done.Fail(err)
 		return err
 	}
@@ -105,7 +109,7 @@ func (c *Client) dial(ctx context.Context, cancel context.CancelCauseFunc) (*dia
 		return nil, ErrClosed
 	}
 	if ctx.Err() != nil {
-		return nil, ended(ctx, context.Cause(ctx))
+		return nil, kernel.Ended(ctx, context.Cause(ctx))
 	}
 	home, err := homeOf(c.opts)
 	if err != nil {
@@ -176,11 +180,7 @@ func (c *Client) Send(ctx context.Context, m UserMessage) (*Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := d.session.Send(ctx, &m)
-	if err != nil {
-		return nil, ended(ctx, err)
-	}
-	return &Turn{t}, nil
+	return d.session.Send(ctx, &m)
 }
 
 // Messages yields every message of the session that has not been read yet, until the
@@ -195,7 +195,7 @@ func (c *Client) Messages(ctx context.Context) iter.Seq2[Message, error] {
 			yield(nil, err)
 			return
 		}
-		relay(ctx, d.session.Messages(ctx), yield)
+		d.session.Messages(ctx)(yield)
 	}
 }
 
@@ -207,7 +207,7 @@ func (c *Client) AwaitIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ended(ctx, d.session.AwaitIdle(ctx))
+	return kernel.Ended(ctx, d.session.AwaitIdle(ctx))
 }
 
 // AwaitDone is [Client.AwaitIdle], but it waits for background tasks no longer than
@@ -218,7 +218,7 @@ func (c *Client) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, erro
 		return nil, err
 	}
 	err = c.awaitDone(ctx, d.session)
-	return c.unfinished(), ended(ctx, err)
+	return c.unfinished(), kernel.Ended(ctx, err)
 }
 
 // State returns the session's current state. Before [Client.Connect] it is
@@ -297,7 +297,7 @@ func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) e
 	if err := d.checkSettings(req); err != nil {
 		return err
 	}
-	return ended(ctx, d.session.Call(ctx, req, resp, 0))
+	return kernel.Ended(ctx, d.session.Call(ctx, req, resp, 0))
 }
 
 // Control sends a control request for which this package has no method. req is encoded

@@ -52,7 +52,7 @@ func (c *Client) end(ctx context.Context) error {
 	if d.done != nil {
 		if _, err := d.done.Wait(bounded, d.home.Executor()); err != nil {
 			if bounded.Err() != nil {
-				return ended(ctx, err)
+				return kernel.Ended(ctx, err)
 			}
 			return nil // Connect failed, and has cleaned up
 		}
@@ -64,7 +64,7 @@ func (c *Client) end(ctx context.Context) error {
 	if c.unpark != nil {
 		_ = c.unpark()
 	}
-	return ended(ctx, err)
+	return kernel.Ended(ctx, err)
 }
 
 func closeLimit(d time.Duration) *TimeoutError {
@@ -85,7 +85,7 @@ func closeLimit(d time.Duration) *TimeoutError {
 func (c *Client) Drain(ctx context.Context) error {
 	if d, err := c.connected(); err == nil {
 		if err := d.session.FinishTurns(ctx); err != nil {
-			return ended(ctx, err)
+			return kernel.Ended(ctx, err)
 		}
 	}
 	return c.Close(ctx)
@@ -110,7 +110,7 @@ func (c *Client) Passivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return ended(ctx, d.session.Passivate(ctx))
+	return kernel.Ended(ctx, d.session.Passivate(ctx))
 }
 
 // Done returns a channel that is closed when the session has ended for any reason; its

@@ -3,7 +3,6 @@ package sdk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"syscall"
 	"time"
 
@@ -134,18 +133,4 @@ func RetryAfter(err error) (time.Duration, bool) {
 		return result.RetryAfter, true
 	}
 	return 0, false
-}
-
-// stoppedBy reports whether err is the end of ctx.
-func stoppedBy(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-}
-
-// ended makes an error of an ended ctx match context.Canceled or
-// context.DeadlineExceeded, whatever cause the ctx was given.
-func ended(ctx context.Context, err error) error {
-	if !stoppedBy(ctx, err) || errors.Is(err, ctx.Err()) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }

@@ -118,7 +118,7 @@ func (i *Interactive) Updates(ctx context.Context) iter.Seq2[Update, error] {
 			case errors.Is(err, io.EOF):
 				return
 			default:
-				yield(Update{}, ended(ctx, err))
+				yield(Update{}, kernel.Ended(ctx, err))
 				return
 			}
 			if !yield(u, nil) {

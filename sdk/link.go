@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -73,13 +72,4 @@ func flagSettings(request []byte) json.RawMessage {
 		return nil
 	}
 	return sent["settings"]
-}
-
-// relay yields messages, with errors in this package's terms.
-func relay(ctx context.Context, messages iter.Seq2[Message, error], yield func(Message, error) bool) {
-	for m, err := range messages {
-		if !yield(m, ended(ctx, err)) || err != nil {
-			return
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -133,7 +134,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 	change := d.servers.changes.Enter()
 	defer change.Leave()
 	if err := change.Wait(mcp.ContextWithExecutor(ctx, d.home.Executor())); err != nil {
-		return nil, ended(ctx, err)
+		return nil, kernel.Ended(ctx, err)
 	}
 	settings, err := d.servers.settings(external, own)
 	if err != nil {

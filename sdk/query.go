@@ -131,8 +131,8 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 			err = context.Cause(ctx)
 		}
 		switch {
-		case stoppedBy(ctx, err):
-			err = errors.Join(q.progress.stopped(q.session, ended(ctx, err)), end())
+		case kernel.StoppedBy(ctx, err):
+			err = errors.Join(q.progress.stopped(q.session, kernel.Ended(ctx, err)), end())
 		case errors.Is(err, io.EOF):
 			err = ErrClosed // by somebody else: the runtime was shut down
 			if q.finished.Load() {
@@ -143,7 +143,7 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 			}
 		}
 		if err != nil {
-			yield(nil, ended(ctx, err))
+			yield(nil, kernel.Ended(ctx, err))
 		}
 		return
 	}
@@ -157,8 +157,8 @@ func (q *query) feed(ctx, feeding context.Context, next func(context.Context) (U
 	if err == nil {
 		err = q.client.awaitDone(feeding, q.session)
 	}
-	if stoppedBy(ctx, err) {
-		err = q.progress.stopped(q.session, ended(ctx, err))
+	if kernel.StoppedBy(ctx, err) {
+		err = q.progress.stopped(q.session, kernel.Ended(ctx, err))
 	}
 	q.finished.Store(q.session.State() < session.StateClosing)
 	return errors.Join(err, q.client.end(context.WithoutCancel(ctx)))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -189,7 +190,7 @@ func (c *Client) SideQuestion(ctx context.Context, question string, history ...p
 	}
 	r := &protocol.SideQuestionResponse{}
 	if err := d.session.Call(ctx, protocol.SideQuestionRequest{Question: question, History: history}, r, -1); err != nil {
-		return nil, ended(ctx, err)
+		return nil, kernel.Ended(ctx, err)
 	}
 	return r, nil
 }

@@ -115,7 +115,7 @@ func Retry[T any](ctx context.Context, policy RetryPolicy, try func(context.Cont
 			return v, failed, err
 		}
 		if stopped := pause(ctx, home.Clock(), home.Executor(), a.Wait); stopped != nil {
-			return v, failed, fmt.Errorf("%w, while waiting to try again after: %w", ended(ctx, stopped), err)
+			return v, failed, fmt.Errorf("%w, while waiting to try again after: %w", kernel.Ended(ctx, stopped), err)
 		}
 	}
 }

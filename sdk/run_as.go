@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
@@ -163,8 +164,8 @@ func runUntilFit(ctx context.Context, prompt string, o *Options, fits func(json.
 			}
 		})
 		switch {
-		case stoppedBy(ctx, err):
-			err = errors.Join(far.stopped(c.dialing.session, ended(ctx, err)), end())
+		case kernel.StoppedBy(ctx, err):
+			err = errors.Join(far.stopped(c.dialing.session, kernel.Ended(ctx, err)), end())
 		case err == nil:
 			err = out.err(c)
 		}
