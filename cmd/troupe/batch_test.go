@@ -142,7 +142,7 @@ func TestBatchInADirectoryThatIsNotCommitted(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	good := taskFile(t, "tasks.jsonl", `{"prompt":"one"}`)
 	for from, want := range map[string]string{
-		filepath.Join(dir, "new"): "has no directory new", filepath.Join(dir, "none"): "none", t.TempDir(): "not a git repository",
+		filepath.Join(dir, "new"): "has no directory new", filepath.Join(dir, "none"): "none", t.TempDir(): "is in no git repository",
 	} {
 		w := newWorld()
 		assert.Equal(t, exitUsage, w.run("batch", good, "-a", "scripted", "-w", "worktree", "-C", from), from)
