@@ -8,7 +8,7 @@ import (
 
 // wayOut returns why words that match a rule with a wildcard could do more than the rule
 // means: they could make the program run another program, or write any file. For a program
-// that is not in [harmless], the author of the rule is responsible.
+// that is not in programs.txt, the author of the rule is responsible.
 func wayOut(s *commandSpec, words []string) string {
 	r := &reading{words: words, said: len(s.fixed()), edits: edits(words)}
 	if r.said > 0 && r.said < len(s.words) && r.said < len(words) {
@@ -18,7 +18,7 @@ func wayOut(s *commandSpec, words []string) string {
 	return r.wayOut()
 }
 
-// reading goes through a command along the lines of [harmless].
+// reading goes through a command along the sections of programs.txt.
 type reading struct {
 	words []string
 	said  int  // how many words the rule spells out
@@ -70,7 +70,7 @@ func (r *reading) wayOut() string {
 				return r.unsafe(w)
 			}
 			i += end
-		case !r.literal && w == "--" && slices.Contains(r.usage.options, w):
+		case !r.literal && w == "--" && r.usage.options[w].effect != unknown:
 			r.literal = true
 		case !r.literal && len(w) > 1 && w[0] == '-':
 			valued, why, done := r.option(i)
@@ -102,23 +102,23 @@ func spoken(kind string) bool {
 // done when nothing behind it needs a look.
 func (r *reading) option(i int) (valued bool, why string, done bool) {
 	w := r.words[i]
-	class, value, valued := r.usage.option(w)
+	does, value, valued := r.usage.option(w)
 	at := i // of the value
 	if valued && i+1 < len(r.words) {
 		at = i + 1
 		value = r.words[at]
 	}
-	free := class == '-' || class == '>' && r.edits && !strings.ContainsAny(value, "/*") || class == '>' && (r.seen || value == "-" || value == "/dev/null")
-	if class == '~' {
+	free := does == harmless || does == writesFile && (r.edits && !strings.ContainsAny(value, "/*") || r.seen || value == "-" || value == "/dev/null")
+	if does == givesScript {
 		r.script = true
 		if free = safeScriptOf(programName(r.words[0]), value); !free && at < r.said {
 			free = true
 		}
 	}
-	free = free || class == '%' && !strings.Contains(value, "%output") && !strings.HasPrefix(value, "@")
+	free = free || does == saysOutput && !strings.Contains(value, "%output") && !strings.HasPrefix(value, "@")
 	odd := isOption(value) && !number(value) || r.usage.is("local") && strings.Contains(value, ":")
 	switch {
-	case class == 0 && i < r.said:
+	case does == unknown && i < r.said:
 		return false, r.beyond(i), true
 	case !free && i >= r.said, odd && at == i && i >= r.said:
 		return false, r.unsafe(w), true
@@ -211,8 +211,8 @@ func (r *reading) fits(kind, w string) bool {
 		return r.seen
 	case "bundle":
 		return !strings.ContainsFunc(w, func(letter rune) bool {
-			class, _, _ := r.usage.option("-" + string(letter))
-			return class != '-' && (class != '>' || !r.seen)
+			does, _, _ := r.usage.option("-" + string(letter))
+			return does != harmless && (does != writesFile || !r.seen)
 		})
 	}
 	return true
@@ -271,8 +271,8 @@ func (r *reading) inner() int {
 		if !isOption(r.words[i]) {
 			return i
 		}
-		class, _, valued := u.option(r.words[i])
-		if class != '-' {
+		does, _, valued := u.option(r.words[i])
+		if does != harmless {
 			return 0
 		}
 		if valued {

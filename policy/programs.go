@@ -144,19 +144,6 @@ func scripts(words []string) []string {
 	return nil
 }
 
-// aliases are the names that programs have for their own subcommands. The first
-// of each is the one that rules are compared by.
-const aliases = `
-npm|pnpm|yarn: run|run-script|rum|urn install|i|in|ins|inst|insta|instal|isnt|isnta|isntal|isntall|add uninstall|remove|rm|r|un|unlink
-	update|up|upgrade|udpate test|t|tst exec|x link|ln view|v|info|show search|s|se|find list|ls|la|ll config|c ci|clean-install|ic|install-clean
-cargo: build|b check|c doc|d run|r test|t remove|rm
-git: add|stage
-docker|podman: rm|remove
-svn: commit|ci checkout|co update|up switch|sw delete|del|remove|rm copy|cp move|mv|rename|ren
-hg: commit|ci update|up|checkout|co
-pip|pipx: uninstall|remove
-`
-
 // canonical is a command under the names that its program and its subcommand are
 // known by, without options before the subcommand; nil when it is the same.
 func canonical(words []string) []string {
@@ -166,8 +153,8 @@ func canonical(words []string) []string {
 	}
 	u := programs()[name]
 	for u != nil && len(u.inner) > 0 && len(rest) > 0 && isOption(rest[0]) {
-		class, _, valued := u.option(rest[0])
-		if class == 0 {
+		does, _, valued := u.option(rest[0])
+		if does == unknown {
 			break
 		}
 		rest = rest[1:]
@@ -192,15 +179,14 @@ func canonical(words []string) []string {
 	return all
 }
 
+// aliasOf is the name of a subcommand that rules are compared by.
 func aliasOf(name, sub string) string {
-	for line := range strings.Lines(strings.ReplaceAll(aliases, "\n\t", " ")) {
-		head, all, found := strings.Cut(line, ": ")
-		if !found || !slices.Contains(strings.Split(head, "|"), name) {
-			continue
-		}
-		for _, group := range strings.Fields(all) {
-			if names := strings.Split(group, "|"); slices.Contains(names, sub) {
-				return names[0]
+	for _, s := range aliases() {
+		if slices.Contains(s.head[0], name) {
+			for _, a := range s.attributes {
+				if slices.Contains(a.values, sub) {
+					return a.name
+				}
 			}
 		}
 	}

@@ -177,7 +177,7 @@ func safeScriptOf(name, script string) bool {
 func edits(words []string) bool {
 	u := program(words[0])
 	return u.is("edits") && slices.ContainsFunc(words[1:], func(w string) bool {
-		class, _, _ := u.option(w)
-		return isOption(w) && class == '>'
+		does, _, _ := u.option(w)
+		return isOption(w) && does == writesFile
 	})
 }

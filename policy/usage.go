@@ -3,82 +3,37 @@ package policy
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
-// usage is a line of [harmless].
+// usage is what a section of programs.txt says.
 type usage struct {
-	options  []string
+	options  map[string]option // by their names: -x, --long
 	operands []string
-	inner    map[string]*usage // words with a line of their own
-	traits   map[string]bool   // the words of the line that stand for no word
+	inner    map[string]*usage // words with a section of their own
+	traits   []string
 }
 
-// programs is [harmless], by the names of programs.
-var programs = sync.OnceValue(func() map[string]*usage { //nolint:gochecknoglobals // made once, then only read
-	root := &usage{inner: map[string]*usage{}}
-	for line := range strings.Lines(strings.ReplaceAll(harmless, "\n\t", " ")) {
-		head, all, _ := strings.Cut(line, ": ")
-		head, _ = strings.CutSuffix(strings.TrimSpace(head), ":")
-		at := []*usage{root}
-		for _, names := range strings.Fields(head) {
-			at = inside(at, strings.Split(names, "|"))
-		}
-		if head == "" {
-			continue
-		}
-		var u usage
-		u.add(strings.Fields(all))
-		for _, node := range at {
-			node.options, node.operands, node.traits = u.options, u.operands, u.traits
-		}
-	}
-	return root.inner
-})
-
-// inside are the lines of names below other lines. It makes those that are not
-// there yet.
-func inside(above []*usage, names []string) []*usage {
-	var all []*usage
-	for _, u := range above {
-		if u.inner == nil {
-			u.inner = map[string]*usage{}
-		}
-		for _, name := range names {
-			if u.inner[name] == nil {
-				u.inner[name] = &usage{}
-			}
-			all = append(all, u.inner[name])
-		}
-	}
-	return all
+type option struct {
+	effect effect
+	value  string // "": none; "=": in the same word or the next; "?": in the same word, perhaps
 }
 
-func (u *usage) add(tokens []string) {
-	u.traits = map[string]bool{}
-	for _, token := range tokens {
-		switch token {
-		case "named", "local", "here", "any", "files", "reads", "paths", "writes", "moves", "pattern", "prints", "runs", "code", "sh", "lang", "word",
-			"scripted", "edits", "filter", "noop", "globs", "nested", "more", "checks", "adds", "execs", "loose":
-			u.traits[token] = true
-			continue
-		case "run", "tool", "module":
-			u.traits["runs"] = true
-		case "script":
-			u.traits["script"] = true
-		}
-		if strings.ContainsAny(token[:1], "-!>~%") {
-			u.options = append(u.options, token)
-		} else {
-			u.operands = append(u.operands, token)
-		}
-	}
-}
+// effect is what an option makes a program do.
+type effect int
 
-// is reports whether a line says that a program is something. nil is the line
+const (
+	unknown       effect = iota
+	harmless             // neither of the others
+	runsSomething        // or makes the rest mean something else
+	writesFile
+	saysOutput  // its value is what the program prints
+	givesScript // its value is the script, in place of the first word
+)
+
+// is reports whether a section says that a program is something. nil is that
 // of a program that is not known.
 func (u *usage) is(traits ...string) bool {
-	return u != nil && slices.ContainsFunc(traits, func(trait string) bool { return u.traits[trait] })
+	return u != nil && slices.ContainsFunc(traits, func(trait string) bool { return slices.Contains(u.traits, trait) })
 }
 
 // free reports whether the words of a program are not looked at.
@@ -86,7 +41,7 @@ func (u *usage) free() bool {
 	return u == nil || u.is("any") || len(u.options)+len(u.operands) == 0 && u.is("files", "reads", "prints")
 }
 
-// program is the line of a program, by any name that it has on some system; nil
+// program is the section of a program, by any name that it has on some system; nil
 // when nothing is known of it.
 func program(name string) *usage {
 	name = programName(name)
@@ -128,63 +83,42 @@ func familyName(name string) string {
 	return name
 }
 
-// option says what is known of an option: '-', '!' or '>' as in [harmless], 0
-// when nothing is. valued is set when its value is the next word; a value in
-// the same word is returned.
-func (u *usage) option(w string) (class byte, value string, valued bool) {
+// option says what an option does; unknown when it is not in the table. valued is set when
+// its value is the next word; a value in the same word is returned.
+func (u *usage) option(w string) (does effect, value string, valued bool) {
 	name, value, attached := strings.Cut(w, "=")
-	for _, o := range u.options {
-		class, o := unmarked(o)
-		form, found := strings.CutPrefix(o, name)
-		switch {
-		case !found:
-		case form == "" && !attached, form == "?", form == "=" && attached:
-			return class, value, false
-		case form == "=":
-			return class, "", true
-		}
-	}
+	_, numbers := u.options["-#"]
+	o, found := u.options[name]
 	switch {
+	case found && (o.value != "" || !attached):
+		return o.effect, value, o.value == "=" && !attached
 	case strings.HasPrefix(w, "--"):
-		return 0, "", false
-	case number(w) && slices.Contains(u.options, "-#"):
-		return '-', "", false
-	case slices.Contains(u.options, "-word"):
-		return 0, "", false
+		return unknown, "", false
+	case numbers && number(w):
+		return harmless, "", false
+	case u.is("spelled"):
+		return unknown, "", false
 	}
 	return u.letters(w[1:])
 }
 
 // letters is option for short options in one word, with the least harmless of
-// their classes.
-func (u *usage) letters(word string) (worst byte, value string, valued bool) {
-	worst = '-'
+// their effects.
+func (u *usage) letters(word string) (worst effect, value string, valued bool) {
+	worst = harmless
 	for i := range len(word) {
-		letter := "-" + word[i:i+1]
-		n := slices.IndexFunc(u.options, func(o string) bool {
-			_, o = unmarked(o)
-			return o == letter || o == letter+"=" || o == letter+"?"
-		})
-		if n < 0 {
-			return 0, "", false
+		o, found := u.options["-"+word[i:i+1]]
+		if !found {
+			return unknown, "", false
 		}
-		class, o := unmarked(u.options[n])
-		if class != '-' && worst != '!' {
-			worst = class
+		if o.effect != harmless && worst != runsSomething {
+			worst = o.effect
 		}
-		if o != letter {
-			return worst, word[i+1:], o == letter+"=" && i == len(word)-1
+		if o.value != "" {
+			return worst, word[i+1:], o.value == "=" && i == len(word)-1
 		}
 	}
 	return worst, "", false
-}
-
-// unmarked takes the mark off an option of [harmless].
-func unmarked(o string) (class byte, option string) {
-	if o[0] == '-' {
-		return '-', o
-	}
-	return o[0], o[1:]
 }
 
 // number reports whether an option is a number.
