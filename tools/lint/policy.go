@@ -95,6 +95,8 @@ var layers = [...][]string{
 	{"actors/callback"},
 	{"actors/child", "actors/hooks", "actors/mcp", "actors/mirror", "actors/transport"},
 	{"actors/router"},
+	{"actors/router/routertest"},
+	{"actors/callback/callbacktest"},
 	{"actors"},
 	{"runtime"},
 	{"sdk", "internal/world", "inspect"},
