@@ -117,7 +117,7 @@ func (r *rig) options() *sdk.Options {
 	return &sdk.Options{
 		Backend: sdk.Claude(sdk.ClaudeConfig{Path: r.agent.CLI(r.t)}),
 		Runtime: r.rt, Spawner: r.wire,
-		Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(),
+		Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(), SystemPrompt: sdk.PromptText(""),
 		AdditionalDirectories: []string{r.dir}, // an argument that names the rig
 		OnEvent:               r.record,
 	}

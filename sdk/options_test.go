@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,4 +257,28 @@ func TestOptionsAsJSON(t *testing.T) {
 	assert.Equal(t, sdk.Options{
 		Cwd: "/src", Tools: sdk.Only("Read"), MaxTurns: sdk.Some(0), PermissionMode: sdk.ModePlan, CloseTimeout: 5 * time.Second,
 	}, o)
+}
+
+// Claude Code with tools and without a system prompt is a warning, unless that is meant.
+func TestClaudeWithoutASystemPrompt(t *testing.T) {
+	t.Parallel()
+	claude := sdk.Claude(sdk.ClaudeConfig{Path: "/x/claude"})
+	for name, c := range map[string]struct {
+		opts   sdk.Options
+		warned bool
+	}{
+		"nothing given":      {sdk.Options{Backend: claude}, true},
+		"the agent's own":    {sdk.Options{Backend: claude, SystemPrompt: sdk.PresetPrompt("")}, false},
+		"a text":             {sdk.Options{Backend: claude, SystemPrompt: sdk.PromptText("Be brief.")}, false},
+		"empty on purpose":   {sdk.Options{Backend: claude, SystemPrompt: sdk.PromptText("")}, false},
+		"no tools":           {sdk.Options{Backend: claude, Tools: sdk.None()}, false},
+		"an agent of a test": {sdk.Options{Backend: scripted.New()}, false},
+	} {
+		p, err := sdk.PreviewLaunch(&c.opts)
+		require.NoError(t, err, name)
+		warned := slices.ContainsFunc(p.Warnings, func(w sdk.Warning) bool {
+			return w.Option == "SystemPrompt" && strings.Contains(w.Fix, "PresetPrompt")
+		})
+		assert.Equal(t, c.warned, warned, name)
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -64,6 +66,9 @@ func specOf(o *Options) (runtime.Spec, error) {
 		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, &what),
 		Warnings: hookWarnings(o),
+	}
+	if w, empty := emptyPrompt(o, &what); empty {
+		spec.Warnings = append(spec.Warnings, w)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return runtime.Spec{}, errors.Join(err, otherProblems(&spec))
@@ -182,6 +187,16 @@ func readPrompt(d *dialect.Input) error {
 	}
 	s.Blocks, s.File = []string{string(content)}, ""
 	return nil
+}
+
+// emptyPrompt warns of a Claude Code that has tools, and was not given a system prompt: its
+// model has no instructions for them.
+func emptyPrompt(o *Options, what *backend.Agent) (Warning, bool) {
+	if what.Dialect == nil || what.Dialect.Name() != claude.Name || !what.Local() || !o.SystemPrompt.IsZero() || o.Tools.IsNone() {
+		return Warning{}, false
+	}
+	return Warning{Option: "SystemPrompt", Problem: "is not given, so it is empty: the model has tools, without Claude Code's instructions for them",
+		Fix: `use PresetPrompt("") for Claude Code's own ({"type":"preset"} in a file of options), or PromptText("") to leave it empty`}, true
 }
 
 // inCwd is a path as the agent resolves it.

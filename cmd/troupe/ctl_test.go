@@ -216,10 +216,11 @@ func TestApprovalsAsk(t *testing.T) {
 	w.err.await(t, "Bash in /")
 	w.err.await(t, "Allow it? [y/n/a/?] ")
 	answers := 0
-	for _, typed := range []string{"yse\n", "?\n"} { // no answers
-		_, _ = io.WriteString(keys, typed)
-	}
-	w.err.await(t, "  a  allow it, and all calls like it")
+	_, _ = io.WriteString(keys, "yse\n")
+	w.err.await(t, "is not an answer: write y, n, a, ?, or a sentence that says why not.\nAllow it? [y/n/a/?] ")
+	_, _ = io.WriteString(keys, "?\n")
+	w.err.await(t, "  ?  this text\nAllow it? [y/n/a/?] ")
+	assert.Contains(t, w.err.String(), "  a  allow it, and all calls like it")
 	for answers < 2 { // x, with those like it, and y, in whatever order
 		answers++
 		text := w.err.String()

@@ -97,7 +97,7 @@ func run(ctx context.Context, p process) int {
 	case "approvals":
 		return approvalsCommand(ctx, p, c, args)
 	case "options":
-		return optionsCommand(p, c, args)
+		return optionsCommand(ctx, p, c, args)
 	case "sessions":
 		return sessionsCommand(ctx, p, c, args)
 	case "ps":

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,11 +32,13 @@ func ruleFlags() []flagSpec {
 func optionsHelp() string {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe options [flags]
+       troupe options [-o FORM] run [flags of run] ["PROMPT"]
 
 Prints how an agent would be started: its arguments, the variables added to its environment, the
 files written for it, the first control requests, and the time limits of the session. Secrets are
 masked. Nothing is started.
-Shows exactly the given configuration, without the permission handling that troupe run adds.
+The first form shows exactly the given configuration, without what troupe run adds: the agent's own
+system prompt, and the questions for permission. The second form shows what troupe run would start.
 `)
 	writeFlags(&b, []flagGroup{
 		{"The agent", agentFlags()}, {"Output", planFlags()}, {"Permissions", ruleFlags()}, {"Sessions", sessionFlags()},
@@ -44,22 +47,13 @@ Shows exactly the given configuration, without the permission handling that trou
 }
 
 // optionsCommand is troupe options.
-func optionsCommand(p process, c *console, args []string) int {
-	s := &settings{output: outputText}
-	if err := parseFlags(optionsFlags(), args, s); err != nil {
+func optionsCommand(ctx context.Context, p process, c *console, args []string) int { //nolint:gocritic // as the other commands take it
+	s, err := parseOptions(ctx, p, c, args)
+	if err != nil {
 		return c.usage(err)
 	}
 	if s.help {
 		return c.print(optionsHelp())
-	}
-	if len(s.words) > 0 {
-		return c.usage(&usageError{"troupe options takes no prompt", "leave it out"})
-	}
-	if err := s.appendPrompt(); err != nil {
-		return c.usage(err)
-	}
-	if _, err := s.chooseAgent(p.getenv); err != nil {
-		return c.usage(err)
 	}
 	plan, err := sdk.PreviewLaunch(&s.opts)
 	if err != nil {
@@ -73,6 +67,56 @@ func optionsCommand(p process, c *console, args []string) int {
 		return c.print(string(raw) + "\n")
 	}
 	return c.print(planText(plan, s))
+}
+
+// parseOptions reads the arguments of troupe options. What follows the word run is read, and
+// completed, as troupe run does it.
+func parseOptions(ctx context.Context, p process, c *console, args []string) (*settings, error) { //nolint:gocritic // as the other commands take it
+	if i := slices.Index(args, "run"); i >= 0 {
+		own := &settings{output: outputText}
+		if err := parse(planFlags(), args[:i], own); err == nil && len(own.words) == 0 {
+			s, err := parseRun(args[i+1:])
+			if err != nil || s.help || own.help {
+				return &settings{help: true}, err
+			}
+			if _, err = s.chooseAgent(p.getenv); err == nil {
+				err = s.completeResume(ctx)
+			}
+			if !s.inCloud() {
+				s.opts.CanUseTool = newDecider(s, p, c).canUseTool
+			}
+			s.output = own.output
+			return s, err
+		}
+	}
+	s := &settings{output: outputText}
+	if err := parseFlags(optionsFlags(), args, s); err != nil || s.help {
+		return s, err
+	}
+	if len(s.words) > 0 {
+		return nil, &usageError{"troupe options takes no prompt", "leave it out; troupe options run [flags] shows what troupe run starts"}
+	}
+	if err := s.appendPrompt(); err != nil {
+		return nil, err
+	}
+	_, err := s.chooseAgent(p.getenv)
+	return s, err
+}
+
+// systemText says which system prompt the agent gets.
+func systemText(o *sdk.Options, agent string) string {
+	s := &o.SystemPrompt
+	switch {
+	case s.Preset && s.Append != "":
+		return "the agent's own, and after it:\n" + printable(s.Append)
+	case s.Preset, s.IsZero() && agent != "claude":
+		return "the agent's own"
+	case s.File != "":
+		return "that of the file " + printable(s.File)
+	case strings.Join(s.Blocks, "") == "":
+		return "empty"
+	}
+	return printable(strings.Join(s.Blocks, "\n"))
 }
 
 // planText is a plan for people.
@@ -99,6 +143,7 @@ func planText(p *sdk.LaunchPreview, s *settings) string {
 	if p.Dir != "" {
 		line("directory", "%s", p.Dir)
 	}
+	line("system", "%s", systemText(&s.opts, p.Backend))
 	line("arguments", "%s", argumentLines(p.Args))
 	var vars []string
 	for _, v := range p.Env {

@@ -100,3 +100,39 @@ func TestOptionsHelp(t *testing.T) {
 		assert.NotContains(t, w.out.String(), "--yes")
 	}
 }
+
+// After the word run, the plan is that of troupe run: with the agent's own system prompt, and
+// with questions for permission.
+func TestOptionsOfARun(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string][]string{
+		"options -a claude":                               {"system      empty", "warning     option --system-prompt: is not given, so it is empty"},
+		"options -a qoder":                                {"system      the agent's own\n"},
+		"options run -a claude fix it":                    {"system      the agent's own\n", "--permission-prompt-tool=stdio", "--include-partial-messages"},
+		"options run -a claude --append-system-prompt hi": {"system      the agent's own, and after it:\n            hi\n", `"appendSystemPrompt": "hi"`},
+		"options run -a claude --system-prompt hi":        {"system      hi\n"},
+		"options -o json run -a claude -o stream-json":    {`"--permission-prompt-tool=stdio"`},
+		"options run --help":                              {"Usage: troupe options"},
+	} {
+		w := newWorld()
+		require.Equal(t, exitOK, w.run(strings.Fields(args)...), "%s: %s", args, w.err)
+		for _, text := range want {
+			assert.Contains(t, w.out.String(), text, args)
+		}
+		if strings.HasPrefix(args, "options run") || strings.Contains(args, "qoder") {
+			assert.NotContains(t, w.out.String(), "option --system-prompt", args)
+		}
+	}
+	for args, want := range map[string]string{
+		"options -a claude run":  "troupe options takes no prompt",
+		"options run --yes --no": "--yes and --no contradict each other",
+		"options -q run":         "there is no flag",
+	} {
+		w := newWorld()
+		code := w.run(strings.Fields(args)...)
+		if want != "" {
+			assert.Equal(t, exitUsage, code, args)
+			assert.Contains(t, w.err.String(), want, args)
+		}
+	}
+}
