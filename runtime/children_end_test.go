@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -423,5 +424,37 @@ func TestLostEventsHaveTheirPlace(t *testing.T) {
 	require.Greater(t, len(got), session.MaxWaiting+1)
 	assert.IsType(t, &session.EventsLost{}, got[session.MaxWaiting])
 	assert.IsType(t, &session.StateChanged{}, got[session.MaxWaiting+1])
+	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestAChildThatKeepsUp loses nothing, however many events and messages come in its life.
+func TestAChildThatKeepsUp(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	var got, want []session.Event
+	handled := 0
+	child, ref := session.NewChild(supervisor.Child{Name: "recorder"}, func() session.Behavior[int] {
+		return session.Behavior[int]{
+			Event:  func(_ context.Context, r session.EventRecord) error { got = append(got, r.Event); return nil },
+			Handle: func(context.Context, int) error { handled++; return nil },
+		}
+	})
+	spec := w.spec(&scripted.Script{Default: scripted.Steps{scripted.Text("done")}})
+	spec.ID, spec.Options.Children = "s", []*session.Child{child}
+	spec.Options.OnEvent = func(r session.EventRecord) { want = append(want, r.Event) }
+	s := w.open(spec)
+	for n := 0; len(want) < 2*session.MaxWaiting; n++ {
+		require.Less(t, n, 2*session.MaxWaiting)
+		_, err := w.send(s, "go").Result(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, ref.Send(n))
+		require.NoError(t, ref.Send(n))
+		require.NoError(t, ref.Send(n))
+		w.Pass(time.Second)
+		require.Equal(t, 3*(n+1), handled)
+	}
+	assert.Equal(t, want, got)
+	assert.Greater(t, handled, session.MaxWaiting)
+	assert.Zero(t, actor(w, s, "recorder#1").Depth)
 	require.NoError(t, s.Close(t.Context()))
 }

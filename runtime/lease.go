@@ -80,17 +80,24 @@ func lockAt(path string) (*flock.Flock, error) {
 		if !got {
 			return nil, lock.Close()
 		}
-		locked, err := lock.Stat()
-		if err == nil {
-			var there os.FileInfo
-			if there, err = os.Stat(path); err == nil && os.SameFile(locked, there) {
-				return lock, nil
-			}
+		locks, err := locksAt(lock, path)
+		if locks {
+			return lock, nil
 		}
 		if closed := lock.Close(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("lock %s: %w", path, errors.Join(err, closed))
 		}
 	}
+}
+
+// locksAt reports whether a lock that was got is on the file that has the path now.
+func locksAt(lock *flock.Flock, path string) (bool, error) {
+	locked, err := lock.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, there), err
 }
 
 // dir makes the directory.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -61,4 +62,30 @@ func TestWhereLeasesAre(t *testing.T) { // alone: it changes the environment
 	require.NoError(t, os.Symlink(home, dir))
 	_, err = LocalLeases{}.dir()
 	require.ErrorContains(t, err, "is not a directory of this user alone")
+}
+
+// A lock on a file that was removed since it was opened is none, also when there is another file
+// with its name.
+func TestALockOnAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	lock := flock.New(path)
+	t.Cleanup(func() { assert.NoError(t, lock.Close()) })
+	got, err := lock.TryLock()
+	require.NoError(t, err)
+	require.True(t, got)
+	locks, err := locksAt(lock, path)
+	require.NoError(t, err)
+	require.True(t, locks)
+	require.NoError(t, os.Remove(path))
+	locks, err = locksAt(lock, path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.False(t, locks)
+	other, err := lockAt(path)
+	require.NoError(t, err)
+	require.NotNil(t, other, "whoever makes the file again has the lease")
+	t.Cleanup(func() { assert.NoError(t, other.Close()) })
+	locks, err = locksAt(lock, path)
+	require.NoError(t, err)
+	require.False(t, locks)
 }

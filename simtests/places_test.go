@@ -264,3 +264,50 @@ func TestADeadSessionMakesRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestADeadSessionThatIsNeeded keeps its place though another session waits for one: the turn
+// whose agent died goes on first.
+func TestADeadSessionThatIsNeeded(t *testing.T) {
+	t.Parallel()
+	for seed := range world.Seeds(t, 10, 20) {
+		w := world.Configured(t, seed, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+		ctx := context.Background()
+		var steps scripted.Steps
+		for range 9 {
+			steps = append(steps, scripted.Delay(time.Second), scripted.Text("on"))
+		}
+		script := &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Text("hello")}}}, Default: steps}
+		script.Misbehave.Die = &scripted.Die{Lines: 9, Signal: "KILL", Only: "fresh"}
+		spec := w.Gated(script)
+		recovered := 0
+		spec.Options.MaxRestarts = 3
+		spec.Options.OnEvent = func(r session.EventRecord) {
+			if _, ok := r.Event.(*session.Recovered); ok {
+				recovered++
+			}
+		}
+		dies, err := w.Open(ctx, spec)
+		require.NoError(w, err)
+		reading(w, dies)
+		require.NoError(w, say(dies, "hello"))
+		var order []string
+		turn := w.Task(func() {
+			require.NoError(w, say(dies, "go"))
+			order = append(order, "the turn")
+		})
+		other := w.Gated(gated("count"))
+		other.ID = "other"
+		waits := w.Task(func() {
+			s, err := w.Open(ctx, other)
+			require.NoError(w, err)
+			order = append(order, "the other session")
+			require.NoError(w, s.Close(ctx))
+		})
+		turn()
+		waits()
+		require.Equal(w, []string{"the turn", "the other session"}, order)
+		require.Equal(w, 1, recovered)
+		require.NoError(w, dies.Close(ctx))
+		w.Finish()
+	}
+}

@@ -339,6 +339,44 @@ func TestASessionThatTheAgentDoesNotFind(t *testing.T) {
 	}
 }
 
+// TestAStartThatTakesTooLong ends the session, whichever process it is. A process that is up
+// has as much time for its first answer as it wants.
+func TestAStartThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	cfg := lives
+	cfg.Start = 5 * time.Minute
+	for gen := 1; gen <= 3; gen++ {
+		for _, comesUp := range []bool{false, true} {
+			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			l := machine.NewLife(cfg)
+			l.Step(now, machine.Began{}, nil)
+			for n := 1; n < gen; n++ {
+				up(l, now, n)
+				die(l, now, session.ExitStatus{Code: 3}, machine.Summary{Initialized: true, Waiting: true})
+				now = now.Add(time.Hour)
+				require.NotNil(t, relaunch(l, now))
+			}
+			require.Equal(t, gen, l.Snapshot().Gen)
+			if comesUp {
+				l.Step(now, machine.Linked{Link: machine.Link{Gen: gen, Phase: machine.Up}}, nil)
+			} else {
+				assert.Equal(t, now.Add(cfg.Start), l.Snapshot().Tick)
+			}
+			l.Step(now.Add(cfg.Start-1), machine.Tick{}, nil)
+			require.NotEqual(t, session.StateClosing, l.Snapshot().Phase)
+			l.Step(now.Add(cfg.Start), machine.Tick{}, nil)
+			if comesUp {
+				require.Equal(t, session.StateInitializing, l.Snapshot().Phase)
+				continue
+			}
+			require.Equal(t, session.StateClosing, l.Snapshot().Phase, "process %d", gen)
+			var over *session.TimeoutError
+			require.ErrorAs(t, l.Snapshot().Reason.Err, &over)
+			assert.Equal(t, "Limits.Start", over.SetBy)
+		}
+	}
+}
+
 // TestAnIdleSessionHasNoTimer: that of the start is given back once the session is ready.
 func TestAnIdleSessionHasNoTimer(t *testing.T) {
 	t.Parallel()
