@@ -4,4 +4,6 @@
 // Tests whose name begins with TestCLI need the real Claude Code, and skip without it:
 //
 //	TROUPE_CLAUDE_CLI=/path/to/claude go test ./internal/redteam/sessions -run TestCLI
+//
+// .ci/run makes some of them in its step conformance, and .ci/full redteam all.
 package sessions

@@ -74,7 +74,7 @@ func (r *rig) options() *sdk.Options {
 	}
 	return &sdk.Options{
 		Backend: sdk.Claude(sdk.ClaudeConfig{Path: os.Getenv("TROUPE_CLAUDE_CLI")}),
-		Runtime: r.rt, Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(),
+		Runtime: r.rt, Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(), SystemPrompt: sdk.PromptText(""),
 		OnEvent: func(e sdk.EventRecord) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
