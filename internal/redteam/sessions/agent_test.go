@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,8 +86,13 @@ func converse(t *testing.T, o *sdk.Options, lines ...string) answers {
 		o.Env = map[string]string{}
 	}
 	o.Env["FAKE_LOG"], o.Env["FAKE_LINES"] = dir+"/log", dir+"/lines"
+	var mu sync.Mutex // events come on goroutines of the runtime, some of them after Close
 	var events []string
-	o.OnEvent = func(e sdk.EventRecord) { events = append(events, fmt.Sprintf("%v", e.Event)) }
+	o.OnEvent = func(e sdk.EventRecord) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, fmt.Sprintf("%v", e.Event))
+	}
 	c := sdk.NewClient(o)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -95,7 +102,9 @@ func converse(t *testing.T, o *sdk.Options, lines ...string) answers {
 	_, err = sdk.Collect(turn.Messages(ctx))
 	_ = c.Close(ctx)
 	raw, _ := os.ReadFile(dir + "/log")
-	a := answers{err: err, log: events}
+	mu.Lock()
+	a := answers{err: err, log: slices.Clone(events)}
+	mu.Unlock()
 	for line := range bytes.SplitSeq(raw, []byte("\n")) {
 		var m struct{ Type string }
 		if json.Unmarshal(line, &m) == nil && m.Type == "control_response" {

@@ -55,8 +55,15 @@ func TestSweep(t *testing.T) {
 	// Somebody else's process that happens to have the same variable.
 	bystander := exec.Command("sleep", "302")
 	env := map[string]string{"FAKE_SPAWN": script + "env | grep TROUPE_LAUNCH >" + filepath.Join(dir, "marker") + "; sleep 1", "HOSTPID": strconv.Itoa(os.Getpid())}
+	started, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(started)
 		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
 			if m, err := os.ReadFile(filepath.Join(dir, "marker")); err == nil && len(m) > 10 {
 				bystander.Env = append(os.Environ(), strings.TrimSpace(string(m)))
 				bystander.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -67,6 +74,8 @@ func TestSweep(t *testing.T) {
 		}
 	}()
 	converse(t, &sdk.Options{Env: env})
+	close(ended)
+	<-started
 	for name := range cases {
 		pid, ok := alive(filepath.Join(dir, strings.ReplaceAll(name, " ", "_")))
 		t.Logf("%-16s pid %d alive after Close: %v", name, pid, ok)
