@@ -1,28 +1,19 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // options returns the options of the named agent. The scripted agent always does the same.
 func options(name string, plan bool) (*sdk.Options, error) {
-	switch name {
-	case "scripted":
-		steps := works()
-		if plan {
-			steps = plans()
-		}
-		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps}))}, nil
-	case "claude":
-		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
-	case "qoder":
-		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
+	steps := works()
+	if plan {
+		steps = plans()
 	}
-	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+	return demo.Options(name, scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps})))
 }
 
 func works() scripted.Steps {

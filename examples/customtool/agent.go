@@ -1,26 +1,17 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // options returns the options of the named agent. The scripted agent always does the same.
 func options(name string) (*sdk.Options, error) {
-	switch name {
-	case "scripted":
-		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
-			scripted.Turn{Steps: scripted.Steps{
-				&scripted.MCPCall{Server: "orders", Tool: "lookup", Arguments: map[string]any{"order_id": "O-1001"}},
-				scripted.Text("It has been shipped."),
-			}},
-		))}, nil
-	case "claude":
-		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{})}, nil
-	case "qoder":
-		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
-	}
-	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+	return demo.Options(name, scripted.New(scripted.WithTurns(
+		scripted.Turn{Steps: scripted.Steps{
+			&scripted.MCPCall{Server: "orders", Tool: "lookup", Arguments: map[string]any{"order_id": "O-1001"}},
+			scripted.Text("It has been shipped."),
+		}},
+	)))
 }

@@ -11,14 +11,9 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -40,19 +35,7 @@ func lookup(_ context.Context, in lookupInput) (*sdk.ToolResult, error) {
 	return sdk.JSONResult(order), nil
 }
 
-func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "What is the status of order O-1001?"
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { demo.Main("What is the status of order O-1001?", run) }
 
 func run(ctx context.Context, agent, prompt string) error {
 	orders, err := sdk.NewMCPServer("orders", "1.0.0",

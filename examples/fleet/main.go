@@ -29,6 +29,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -47,7 +48,7 @@ func main() {
 	flag.DurationVar(&s.idle, "idle", 5*time.Minute, "the time after which a session that nobody uses gives its process up")
 	flag.DurationVar(&s.grace, "grace", 30*time.Second, "how long turns may go on after SIGTERM")
 	flag.Parse()
-	s.alone = os.Getenv("TROUPE_SMOKE") != "" || s.port == 0 && !terminal(os.Stdin)
+	s.alone = os.Getenv("TROUPE_SMOKE") != "" || s.port == 0 && !demo.Terminal(os.Stdin)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, s); err != nil {
@@ -102,13 +103,3 @@ curl $api/sessions
 curl $api/metrics
 curl -X DELETE $api/sessions/ID
 `
-
-// terminal reports whether somebody can press Ctrl-C.
-func terminal(f *os.File) bool {
-	in, err := f.Stat()
-	if err != nil || in.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(in, null)
-}

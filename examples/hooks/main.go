@@ -11,16 +11,12 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
-	"log"
 	"log/slog"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
@@ -80,17 +76,9 @@ func describe(block *sdk.ToolUseBlock) string {
 }
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "Read go.mod, then delete the directory build, then say hi from a shell."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt, os.Stderr); err != nil {
-		log.Fatal(err)
-	}
+	demo.Main("Read go.mod, then delete the directory build, then say hi from a shell.", func(ctx context.Context, agent, prompt string) error {
+		return run(ctx, agent, prompt, os.Stderr)
+	})
 }
 
 func run(ctx context.Context, agent, prompt string, auditLog io.Writer) error {

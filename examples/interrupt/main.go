@@ -11,30 +11,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "Count from 1 to 1000, and nothing else."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { demo.Main("Count from 1 to 1000, and nothing else.", run) }
 
 func run(ctx context.Context, agent, prompt string) (err error) {
 	opts, err := options(agent)

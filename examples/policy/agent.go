@@ -1,10 +1,9 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -16,22 +15,14 @@ func options(name string) (*sdk.Options, error) {
 	read := func(path string) scripted.Step {
 		return &scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": path}, Result: "what is in " + path}
 	}
-	switch name {
-	case "scripted":
-		return &sdk.Options{Backend: scripted.New(scripted.WithTurns(
-			scripted.Turn{Steps: scripted.Steps{
-				read("go.mod"),
-				read("deploy/.env"),
-				shell("git log --oneline | go test ./...", "ok"),
-				shell("git status; sudo -u ci git push", "pushed"),
-				shell("git log > /etc/motd", "written"),
-				scripted.Text("The rules are strict."),
-			}},
-		))}, nil
-	case "claude":
-		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{}), SystemPrompt: sdk.PresetPrompt("")}, nil
-	case "qoder":
-		return &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()}, nil
-	}
-	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
+	return demo.Options(name, scripted.New(scripted.WithTurns(
+		scripted.Turn{Steps: scripted.Steps{
+			read("go.mod"),
+			read("deploy/.env"),
+			shell("git log --oneline | go test ./...", "ok"),
+			shell("git status; sudo -u ci git push", "pushed"),
+			shell("git log > /etc/motd", "written"),
+			scripted.Text("The rules are strict."),
+		}},
+	)))
 }

@@ -16,12 +16,8 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -38,24 +34,13 @@ func rules() *sdk.Policy {
 }
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
 	command := flag.String("explain", "", "a shell command to explain, without an agent")
-	flag.Parse()
-	if *command != "" {
-		if err := explain(*command); err != nil {
-			log.Fatal(err)
+	demo.Main("Look around, and publish what is there.", func(ctx context.Context, agent, prompt string) error {
+		if *command != "" {
+			return explain(*command)
 		}
-		return
-	}
-	prompt := "Look around, and publish what is there."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt); err != nil {
-		log.Fatal(err)
-	}
+		return run(ctx, agent, prompt)
+	})
 }
 
 // explain says which rule decides about a shell command, and why.

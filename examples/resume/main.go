@@ -11,31 +11,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
 
-func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "Run `sleep 60` in a shell, then say good morning."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { demo.Main("Run `sleep 60` in a shell, then say good morning.", run) }
 
 func run(ctx context.Context, agent, prompt string) (err error) {
 	opts, err := options(agent)

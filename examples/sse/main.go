@@ -27,6 +27,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 )
 
 //go:embed page.html
@@ -38,7 +40,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !terminal(os.Stdin)
+	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !demo.Terminal(os.Stdin)
 	if err := run(ctx, *agent, *port, alone); err != nil {
 		log.Fatal(err)
 	}
@@ -76,14 +78,4 @@ func run(ctx context.Context, agent string, port int, alone bool) error {
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return errors.Join(err, server.Shutdown(over)) // waits for the requests, which close their sessions
-}
-
-// terminal reports whether somebody can press Ctrl-C.
-func terminal(f *os.File) bool {
-	in, err := f.Stat()
-	if err != nil || in.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(in, null)
 }

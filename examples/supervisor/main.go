@@ -13,34 +13,18 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"log"
 	"log/slog"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "Say good morning."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { demo.Main("Say good morning.", run) }
 
 func run(ctx context.Context, agent, prompt string) (err error) {
 	opts, err := options(agent)

@@ -11,16 +11,11 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
-	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -80,17 +75,9 @@ func (s *store) server() (*sdk.MCPServer, error) {
 }
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
-	flag.Parse()
-	prompt := "Import 3 records from the crm, then tell me how many records there are."
-	if flag.NArg() > 0 {
-		prompt = strings.Join(flag.Args(), " ")
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *agent, prompt, 200*time.Millisecond); err != nil {
-		log.Fatal(err)
-	}
+	demo.Main("Import 3 records from the crm, then tell me how many records there are.", func(ctx context.Context, agent, prompt string) error {
+		return run(ctx, agent, prompt, 200*time.Millisecond)
+	})
 }
 
 func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
