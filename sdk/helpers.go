@@ -1,7 +1,9 @@
 package sdk
 
 import (
+	"bytes"
 	"iter"
+	"strconv"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -42,8 +44,10 @@ func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
 
 // Texts yields the text of the main agent when it arrives: the whole text of each
 // message, or, with Options.IncludePartialMessages, the pieces in which the model
-// writes it. If there is an error, it is yielded last. If the loop ends early, the loop
-// over messages ends, too.
+// writes it. A message of the model whose line was above Options.MaxLine is yielded in its
+// place as an empty text with an error that matches [protocol.OversizeError]; the loop goes on
+// after it if you do. Any other error is yielded last. If the loop ends early, the loop over
+// messages ends, too.
 func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var streamed string // id of the message whose text came in pieces
@@ -59,6 +63,10 @@ func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 					streamed = start.Message.ID
 				}
 				text = m.Text()
+			case *protocol.OversizeMessage:
+				if lacksText(m, streamed) && !yield("", m.Err) {
+					return
+				}
 			case *AssistantMessage:
 				if m.Message.ID == "" || m.Message.ID != streamed {
 					text = TextOf(m)
@@ -69,6 +77,18 @@ func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 			}
 		}
 	}
+}
+
+// lacksText reports whether the text of a skipped message may be missing: it is one of the
+// model, as far as its first bytes say, and its text has not come in pieces.
+func lacksText(m *protocol.OversizeMessage, streamed string) bool {
+	switch m.Type {
+	case "assistant":
+		return streamed == "" || !bytes.Contains(m.Head, []byte(strconv.Quote(streamed)))
+	case "stream_event", "":
+		return true
+	}
+	return false
 }
 
 // resultOf returns the result that m is, even one of which some field did not

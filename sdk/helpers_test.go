@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -110,4 +112,80 @@ func TestNamesOfBackends(t *testing.T) {
 	assert.Equal(t, "qoder", sdk.Qoder(sdk.QoderConfig{}).AgentName())
 	assert.Equal(t, "scripted", sdk.InMemory(scripted.New(), agent.Qoder).AgentName())
 	assert.Empty(t, sdk.InMemory(nil, agent.Qoder).AgentName())
+}
+
+// Texts tells of a message whose text is lost, where it would be, and goes on.
+func TestTextsOfASkippedMessage(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 20_000)
+	raw := func(line string) scripted.Step { r := scripted.Raw(line); return &r }
+	for name, c := range map[string]struct {
+		steps []scripted.Step
+		want  []string // an error as "skipped"
+	}{
+		"text":            {[]scripted.Step{scripted.Text("one"), scripted.Text(long), scripted.Text("two")}, []string{"one", "skipped", "two"}},
+		"the last":        {[]scripted.Step{scripted.Text(long)}, []string{"skipped"}},
+		"a tool's result": {[]scripted.Step{&scripted.ToolUse{Name: "Read", Input: map[string]any{}, Result: long}, scripted.Text("two")}, []string{"two"}},
+		"a status":        {[]scripted.Step{raw(`{"type":"system","subtype":"status","padding":"` + long + `"}`), scripted.Text("two")}, []string{"two"}},
+		"it does not say": {[]scripted.Step{raw(`{"padding":"` + long + `","type":"assistant"}`), scripted.Text("two")}, []string{"skipped", "two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in(t, func(w *world) {
+				o := w.options(turn(append(c.steps, &scripted.Result{Text: new("end")})...))
+				o.MaxLine = 8192
+				var got []string
+				for text, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("go"), o)) {
+					if err != nil {
+						var skipped *protocol.OversizeError
+						require.ErrorAs(w, err, &skipped)
+						assert.Equal(w, 8192, skipped.Ceiling)
+						assert.Empty(w, text)
+						text = "skipped"
+					}
+					got = append(got, text)
+				}
+				assert.Equal(w, c.want, got)
+			})
+		})
+	}
+}
+
+// Text that came in pieces is not lost with the message that has all of it.
+func TestTextsOfASkippedMessageThatWasStreamed(t *testing.T) {
+	t.Parallel()
+	skipped := func(kind, head string) *protocol.OversizeMessage {
+		return &protocol.OversizeMessage{Type: kind, Head: []byte(head), Err: &protocol.OversizeError{Length: 9, Ceiling: 1}}
+	}
+	begins := &sdk.PartialAssistantMessage{Event: &protocol.MessageStart{Message: protocol.APIMessage{ID: "m1"}}}
+	for name, c := range map[string]struct {
+		message *protocol.OversizeMessage
+		lost    bool
+	}{
+		"the whole of it": {skipped("assistant", `{"type":"assistant","message":{"id":"m1","type":`), false},
+		"another one":     {skipped("assistant", `{"type":"assistant","message":{"id":"m2","type":`), true},
+		"a piece":         {skipped("stream_event", `{"type":"stream_event"`), true},
+		"the user's":      {skipped("user", `{"type":"user"`), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			messages := func(yield func(sdk.Message, error) bool) {
+				_ = yield(begins, nil) && yield(c.message, nil) && yield(&sdk.AssistantMessage{Message: protocol.APIMessage{ID: "m3", Content: protocol.TextContent("end")}}, nil)
+			}
+			var errs, texts int
+			for text, err := range sdk.Texts(messages) {
+				if err != nil {
+					errs++
+				} else {
+					texts++
+					assert.Equal(t, "end", text)
+				}
+			}
+			assert.Equal(t, c.lost, errs == 1)
+			assert.Equal(t, 1, texts)
+			for range sdk.Texts(messages) { // a loop that ends at once
+				break
+			}
+		})
+	}
 }

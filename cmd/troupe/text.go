@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (p *textPrinter) play(all messages) error {
 		}
 	}
 	for piece, err := range sdk.Texts(around) {
+		if errors.As(err, new(*protocol.OversizeError)) { // session.OversizeLine is a warning on stderr
+			continue
+		}
 		if err != nil {
 			return err
 		}
