@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
-
-	"github.com/agent-troupe/troupe/internal/textfile"
 )
 
 const (
@@ -102,9 +100,6 @@ func (n *Node) Duplicates() []Mistake {
 	r.dropDuplicates(n, "")
 	return r.mistakes
 }
-
-// Position is [textfile.Position].
-func Position(text []byte, offset int) (line, column int) { return textfile.Position(text, offset) }
 
 // alias is the value that an alias stands for.
 func (r *reader) alias(name string, at *Node, depth int) *Node {
