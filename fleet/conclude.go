@@ -45,6 +45,9 @@ func (r *run) judge(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
+	if said.Rounds = 1; a.Verdict != nil {
+		said.Rounds += a.Verdict.Rounds
+	}
 	a.Verdict = &said
 	return r.verified(ctx, a)
 }

@@ -24,6 +24,9 @@ import (
 type Job struct {
 	// ID names the job in its journal. Default: "job".
 	ID string
+	// Title is what the report is about, and Command what was typed to start the job. Neither
+	// has an effect. Secrets that the job knows are hidden in them. Default: "", none.
+	Title, Command string
 	// Tasks are the tasks. [Stream] takes them one by one instead.
 	Tasks []Task
 	// Options are the options of every session. nil: the zero value. Cwd is the workspace

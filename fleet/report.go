@@ -55,6 +55,8 @@ type reportPage struct {
 	Families []familyCount
 	Charts   []chart
 	Statuses []Status
+	Columns  columns
+	Worked   string // "": as long as Took
 	Rows     []reportRow
 	Packs    []pack
 }
@@ -68,9 +70,36 @@ type familyCount struct {
 type reportRow struct {
 	ID, Words, Time, Cost, Short, Error, Verdict, Text, Diff, Pack, File string
 
-	Status        Status
-	Family        Family
-	Tries, Denied int
+	Status                          Status
+	Family                          Family
+	Tries, Requeued, Denied, Rounds int
+}
+
+// columns say which columns of the table have anything in them.
+type columns struct {
+	Grid                                        template.CSS
+	Time, Cost, Tries, Requeued, Rounds, Denied bool
+}
+
+// columnsOf leaves out what is the same nothing in every row.
+func columnsOf(all []*TaskResult) columns {
+	var c columns
+	for _, t := range all {
+		c.Time = c.Time || t.Usage.Wall > 0
+		c.Cost = c.Cost || t.Usage.USD+t.Usage.Credits > 0
+		c.Tries = c.Tries || len(t.Attempts) > 1
+		c.Requeued = c.Requeued || t.Requeued > 0
+		c.Rounds = c.Rounds || t.Verdict != nil && t.Verdict.Rounds > 0
+		c.Denied = c.Denied || t.Denied > 0
+	}
+	c.Grid = "minmax(8rem,2fr) 8rem"
+	for _, there := range []bool{c.Time, c.Cost, c.Tries, c.Requeued, c.Rounds, c.Denied} {
+		if there {
+			c.Grid += " 6rem"
+		}
+	}
+	c.Grid += " 4fr"
+	return c
 }
 
 // pack is a transcript, as gzip in base64.
@@ -143,14 +172,17 @@ func (r *run) page(s Summary, most bounds) *reportPage {
 		}
 	}
 	slices.Sort(page.Statuses)
-	page.Charts = charts(all)
+	page.Charts, page.Columns = charts(all), columnsOf(all)
+	if s.Began.Before(s.Started) && !s.Began.IsZero() {
+		page.Worked = fmt.Sprintf("%s of work since %s, in all processes", rounded(time.Duration(s.Worked)), s.Began.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
 	return page
 }
 
 func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 	row := reportRow{
 		ID: t.ID, Status: t.Status, Family: t.Family, Time: rounded(time.Duration(t.Usage.Wall)), Cost: cost(t.Usage),
-		Tries: len(t.Attempts), Denied: t.Denied, Text: clip(hide.Replace(t.Text), maxShownText), Error: clip(hide.Replace(t.Error), maxShownText),
+		Tries: len(t.Attempts), Requeued: t.Requeued, Denied: t.Denied, Text: clip(hide.Replace(t.Text), maxShownText), Error: clip(hide.Replace(t.Error), maxShownText),
 	}
 	if row.Text == "" && len(t.Structured) > 0 {
 		row.Text = clip(hide.Replace(string(t.Structured)), maxShownText)
@@ -160,6 +192,7 @@ func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 		row.Short = clip(strings.Join(strings.Fields(row.Error), " "), 200)
 	}
 	if t.Verdict != nil {
+		row.Rounds = t.Verdict.Rounds
 		row.Verdict = clip(hide.Replace(t.Verdict.Output), maxShownText)
 	}
 	row.Words = strings.Join(append([]string{t.ID, string(t.Status), t.Class, row.Short}, t.Tags...), " ")
@@ -238,9 +271,9 @@ func clip(text string, most int) string {
 
 func cost(u Usage) string {
 	if u.Credits > 0 {
-		return fmt.Sprintf("%.2f credits", u.Credits)
+		return amount(u.Credits) + " credits"
 	}
-	return fmt.Sprintf("$%.2f", u.USD)
+	return "$" + amount(u.USD)
 }
 
 func thousands(n int64) string {

@@ -41,14 +41,15 @@ func charts(all []*TaskResult) []chart {
 	if len(all) == 0 {
 		return nil
 	}
-	return []chart{
+	drawn := []chart{
 		outcomes(all),
 		histogram("Time of tasks", all, func(t *TaskResult) float64 { return time.Duration(t.Usage.Wall).Seconds() },
 			func(v float64) string { return rounded(time.Duration(v * float64(time.Second))) }),
 		histogram("Cost of tasks", all, func(t *TaskResult) float64 { return t.Usage.USD + t.Usage.Credits },
-			func(v float64) string { return fmt.Sprintf("%.2g", v) }),
+			amount),
 		concurrency(all),
 	}
+	return slices.DeleteFunc(drawn, func(c chart) bool { return len(c.Rects) == 0 && c.Path == "" })
 }
 
 // outcomes has a bar for each tag, or one for all tasks without tags.
@@ -104,7 +105,6 @@ func histogram(title string, all []*TaskResult, value func(*TaskResult) float64,
 		top = max(top, value(t))
 	}
 	if top == 0 {
-		c.Labels = []label{{200, 80, "middle", "nothing to show"}}
 		return c
 	}
 	var count [buckets]int
@@ -120,7 +120,10 @@ func histogram(title string, all []*TaskResult, value func(*TaskResult) float64,
 		c.Rects = append(c.Rects, rect{"bar", float64(i)*w + 1, ground - h, w - 2, h,
 			fmt.Sprintf("%s to %s: %d", show(top*float64(i)/buckets), show(top*float64(i+1)/buckets), n)})
 	}
-	c.Labels = []label{{0, 168, "start", "0"}, {398, 168, "end", show(top)}, {398, 10, "end", fmt.Sprintf("most: %d", most)}}
+	c.Labels = []label{
+		{0, 168, "start", "0"}, {200, 168, "middle", show(top / 2)}, {398, 168, "end", show(top)},
+		{398, 10, "end", "at most " + shown.Count(most, "task") + " in a column"},
+	}
 	return c
 }
 
@@ -161,6 +164,13 @@ func concurrency(all []*TaskResult) chart {
 	}
 	b.WriteString("L400 150Z")
 	c.Path = b.String()
-	c.Labels = []label{{0, 168, "start", from.UTC().Format("15:04:05")}, {398, 168, "end", to.UTC().Format("15:04:05 MST")}, {398, 10, "end", fmt.Sprintf("most: %d", most)}}
+	form := "15:04:05"
+	if to.Sub(from) > 12*time.Hour {
+		form = "Jan 2 15:04"
+	}
+	c.Labels = []label{
+		{0, 168, "start", from.UTC().Format(form)}, {200, 168, "middle", from.Add(to.Sub(from) / 2).UTC().Format(form)},
+		{398, 168, "end", to.UTC().Format(form + " MST")}, {398, 10, "end", "at most " + shown.Count(most, "attempt") + " at a time"},
+	}
 	return c
 }

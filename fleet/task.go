@@ -100,6 +100,7 @@ type Candidate struct {
 type Verdict struct {
 	OK     bool   `json:"ok"`
 	Output string `json:"output,omitempty"` // why; at most 64 KiB of it are kept
+	Rounds int    `json:"rounds,omitempty"` // how often the verifier ran in the attempt; the job sets it
 }
 
 // Budget limits what is used. A zero field is no limit. USD and tokens count subagents,

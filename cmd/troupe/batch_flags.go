@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,6 +230,7 @@ func parseBatch(args []string) (*settings, error) {
 	if b.job.Out == "" {
 		b.job.Out = outOf(s.words[0])
 	}
+	b.job.Title, b.job.Command = filepath.Base(s.words[0]), typed(args)
 	return s, nil
 }
 

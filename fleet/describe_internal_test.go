@@ -1,0 +1,39 @@
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Costs keep two digits that mean something.
+func TestAmounts(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0.00", 12.345: "12.35", 1: "1.00", 0.5: "0.50", 0.123: "0.12", 0.0456: "0.046", 0.000123: "0.00012", 1e-12: "0.000000000"} {
+		assert.Equal(t, want, amount(v))
+	}
+}
+
+// The time of a job is that in which attempts ran, of all hosts, and each instant counts once.
+func TestTimeOfAJob(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	ran := func(from, to int) Attempt {
+		return Attempt{Started: at.Add(time.Duration(from) * time.Minute), Ended: at.Add(time.Duration(to) * time.Minute)}
+	}
+	began, total := timeOf(nil)
+	assert.True(t, began.IsZero())
+	assert.Zero(t, total)
+	began, total = timeOf([]Attempt{ran(60, 70), ran(0, 10), ran(5, 20), ran(6, 8), {}, ran(70, 71)})
+	assert.Equal(t, at, began)
+	assert.Equal(t, Duration(31*time.Minute), total)
+}
+
+// A column stands in the table if a row has something in it.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 8rem 4fr"}, columnsOf([]*TaskResult{{Attempts: make([]Attempt, 1), Verdict: &Verdict{}}}))
+	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 8rem 6rem 6rem 6rem 6rem 6rem 6rem 4fr", Time: true, Cost: true, Tries: true, Requeued: true, Rounds: true, Denied: true},
+		columnsOf([]*TaskResult{{Attempts: make([]Attempt, 2), Usage: Usage{Credits: 1, Wall: 1}}, {Requeued: 1, Denied: 1, Verdict: &Verdict{Rounds: 1}}}))
+}
