@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -353,40 +354,43 @@ func TestBreakAndResume(t *testing.T) {
 // The end of the context interrupts the agents. Their sessions go on after a resume.
 func TestCancelAndResume(t *testing.T) {
 	t.Parallel()
-	opts := backend(when("interrupted", scripted.Text("finished after all")), when("do", scripted.Text("one moment"), scripted.Delay(time.Hour)))
-	j := fast(fleet.Job{Tasks: tasks(3), Options: opts, Concurrency: 2, Out: t.TempDir()})
-	ctx, cancel := context.WithCancel(t.Context())
-	begun := atomic.Int32{}
-	j.OnEvent = func(e fleet.Event) {
-		if e.Kind == fleet.EventStarted && begun.Add(1) == 2 {
-			time.AfterFunc(200*time.Millisecond, cancel)
+	synctest.Test(t, func(t *testing.T) {
+		opts := private(t, backend(when("interrupted", scripted.Text("finished after all")), when("do", scripted.Text("one moment"), scripted.Delay(time.Hour))))
+		j := fast(fleet.Job{Tasks: tasks(3), Options: opts, Concurrency: 2, Out: t.TempDir()})
+		ctx, cancel := context.WithCancel(t.Context())
+		begun := atomic.Int32{}
+		j.OnEvent = func(e fleet.Event) {
+			if e.Kind == fleet.EventStarted && begun.Add(1) == 2 {
+				time.AfterFunc(200*time.Millisecond, cancel) // when all has been said
+			}
 		}
-	}
-	for _, err := range fleet.Run(ctx, j) {
-		var stopped *fleet.StoppedError
-		require.ErrorAs(t, err, &stopped)
-		assert.Equal(t, fleet.StopCanceled, stopped.Reason)
-	}
-	require.Error(t, ctx.Err())
-	j.Resume, j.OnEvent, j.Concurrency = true, nil, 3
-	j.Tasks[2].Timeout = 0
-	h, err := fleet.Start(t.Context(), j)
-	require.NoError(t, err)
-	resumed := 0
-	for r, err := range h.Results(t.Context()) {
-		if err != nil {
-			break
+		for _, err := range fleet.Run(ctx, j) {
+			var stopped *fleet.StoppedError
+			require.ErrorAs(t, err, &stopped)
+			assert.Equal(t, fleet.StopCanceled, stopped.Reason)
 		}
-		if r.Attempts[len(r.Attempts)-1].Mode == fleet.ModeResume {
-			resumed++
-			assert.Equal(t, "finished after all", r.Text)
-			assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)
+		require.Error(t, ctx.Err())
+		j.Resume, j.OnEvent, j.Concurrency = true, nil, 3
+		j.Tasks[2].Timeout = 0
+		h, err := fleet.Start(t.Context(), j)
+		require.NoError(t, err)
+		resumed := 0
+		for r, err := range h.Results(t.Context()) {
+			if err != nil {
+				break
+			}
+			if r.Attempts[len(r.Attempts)-1].Mode == fleet.ModeResume {
+				resumed++
+				assert.Equal(t, "finished after all", r.Text)
+				assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)
+			}
+			if resumed == 2 {
+				h.Cancel() // the third one sleeps
+			}
 		}
-		if resumed == 2 {
-			h.Cancel() // the third one sleeps
-		}
-	}
-	assert.Equal(t, 2, resumed)
+		assert.Equal(t, 2, resumed)
+		<-h.Done()
+	})
 }
 
 func TestStream(t *testing.T) {

@@ -125,7 +125,7 @@ func TestPermissionThatNobodyDecides(t *testing.T) {
 	in(t, func(w *world) {
 		ended := make(chan struct{})
 		o := w.options(bash())
-		o.PermissionTimeout = 20 * time.Millisecond
+		o.PermissionTimeout = 2 * time.Second // in which also a busy machine calls it
 		o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			defer close(ended)
 			err := w.rt.Executor().Await(ctx, nil)
@@ -232,7 +232,7 @@ func TestHookThatIsLate(t *testing.T) {
 		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			defer close(ended)
 			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, w.rt.Executor().Await(ctx, nil)
-		}, sdk.Timeout(200*time.Millisecond))}
+		}, sdk.Timeout(2*time.Second))} // in which also a busy machine calls it
 		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
 		require.NoError(w, err)
 		_, failed := toolResult(w, all)
