@@ -80,7 +80,7 @@ func checkSubagentInTheBackground(t *testing.T, rel release) {
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	var all []sdk.Message
-	for m, err := range sdk.Query(r.ctx, sdk.Input(r.delegate("wait [[scn:nested]]")), o) {
+	for m, err := range sdk.Query(r.ctx, r.delegate("wait [[scn:nested]]"), o) {
 		require.NoError(t, err)
 		all = append(all, m)
 		if isA[*sdk.ResultMessage](m) {
@@ -177,7 +177,7 @@ func checkSubagentWithoutAWordOnWhere(t *testing.T, rel release) {
 	r := rel.rig(t)
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	all, err := sdk.Collect(sdk.Query(r.ctx, sdk.Input("delegate [[scn:agent]]"), o))
+	all, err := sdk.Collect(sdk.Query(r.ctx, "delegate [[scn:agent]]", o))
 	require.NoError(t, err)
 	r.nothingRuns()
 	results := only[*sdk.ResultMessage](all)
@@ -213,7 +213,7 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 		}
 	}
 	var all []sdk.Message
-	for m, err := range sdk.Query(r.ctx, sdk.Input(r.delegate(r.touch("nested"))), o) {
+	for m, err := range sdk.Query(r.ctx, r.delegate(r.touch("nested")), o) {
 		require.NoError(t, err)
 		all = append(all, m)
 		if len(only[*sdk.ResultMessage](all)) == 1 && isA[*sdk.ResultMessage](m) {

@@ -220,7 +220,7 @@ func TestLeavingTheLoopOfAQuery(t *testing.T) {
 	prompt, running := r.hold()
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	for m, err := range sdk.Query(r.ctx, sdk.Input(prompt), o) {
+	for m, err := range sdk.Query(r.ctx, prompt, o) {
 		require.NoError(t, err)
 		if len(sdk.ToolUses(m)) > 0 {
 			running()

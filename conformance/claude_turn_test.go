@@ -107,7 +107,7 @@ func TestTexts(t *testing.T) {
 		o := r.options()
 		o.IncludePartialMessages = partial
 		var text strings.Builder
-		for piece, err := range sdk.Texts(sdk.Query(r.ctx, sdk.Input("hi [[scn:text]]"), o)) {
+		for piece, err := range sdk.Texts(sdk.Query(r.ctx, "hi [[scn:text]]", o)) {
 			require.NoError(t, err)
 			text.WriteString(piece)
 		}

@@ -72,7 +72,7 @@ func TestPermission(t *testing.T) {
 				o := w.options(bash())
 				o.CanUseTool = tc.decide
 				l := record(o)
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				told, failed := toolResult(w, all)
 				assert.Equal(w, tc.runs, !failed)
@@ -96,7 +96,7 @@ func TestPermissionForNoInput(t *testing.T) {
 				return sdk.AllowInput(input), nil
 			}
 			l := record(o)
-			all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+			all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 			require.NoError(w, err)
 			_, denied := toolResult(w, all)
 			assert.True(w, denied, "%q", input)
@@ -132,7 +132,7 @@ func TestPermissionThatNobodyDecides(t *testing.T) {
 			return sdk.Allow(), err
 		}
 		l := record(o)
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		_, failed := toolResult(w, all)
 		assert.True(w, failed)
@@ -157,7 +157,7 @@ func TestPermissionWaitsForAPerson(t *testing.T) {
 			w.rt.Clock().AfterFunc(9*time.Hour, func() { close(morning) })
 			return sdk.Allow(), w.rt.Executor().Await(ctx, morning)
 		}
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		_, failed := toolResult(w, all)
 		assert.False(w, failed)
@@ -212,7 +212,7 @@ func TestPreToolUse(t *testing.T) {
 					asked = true
 					return sdk.Allow(), nil
 				}
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				told, failed := toolResult(w, all)
 				assert.Equal(w, tc.runs, !failed)
@@ -233,7 +233,7 @@ func TestHookThatIsLate(t *testing.T) {
 			defer close(ended)
 			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, w.rt.Executor().Await(ctx, nil)
 		}, sdk.Timeout(2*time.Second))} // in which also a busy machine calls it
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		_, failed := toolResult(w, all)
 		assert.True(w, failed)

@@ -101,7 +101,7 @@ func TestAChildOfAQuery(t *testing.T) {
 			}}
 		})
 		o.Children = []*session.Child{child}
-		for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+		for _, err := range sdk.Query(w.Context(), "hi", o) {
 			require.NoError(w, err)
 		}
 		require.NoError(w, <-asked, "the agent was not ready yet")

@@ -269,7 +269,7 @@ func TestCancelledContext(t *testing.T) {
 	}
 	steps := map[string]func(w *world){
 		"before a query": func(w *world) {
-			_, err := sdk.Collect(sdk.Query(cancelled(w), sdk.Input("hi"), w.options()))
+			_, err := sdk.Collect(sdk.Query(cancelled(w), "hi", w.options()))
 			check(w, err)
 		},
 		"while connecting": func(w *world) {
@@ -287,7 +287,7 @@ func TestCancelledContext(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(w.Context())
 			defer cancel(nil)
 			var last error
-			for m, err := range sdk.Query(ctx, sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour))) {
+			for m, err := range sdk.Query(ctx, "hi", w.options(turn(scripted.Text("one"), hour))) {
 				if _, ok := m.(*sdk.AssistantMessage); ok {
 					cancel(why)
 				}

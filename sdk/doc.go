@@ -1,7 +1,7 @@
 // Package sdk drives coding agents: Claude Code, qodercli, or an agent in this
 // process. It is the package most programs import.
 //
-//	answer := sdk.Query(ctx, sdk.Input("What is in this repo?"), nil)
+//	answer := sdk.Query(ctx, "What is in this repo?", nil)
 //	for text, err := range sdk.Texts(answer) {
 //		if err != nil {
 //			return err

@@ -19,7 +19,7 @@ func played(steps ...scripted.Step) sdk.Backend {
 
 func ExampleQuery() {
 	opts := &sdk.Options{Backend: played(scripted.Text("A module for agents."))}
-	for m, err := range sdk.Query(context.Background(), sdk.Input("What is in this repo?"), opts) {
+	for m, err := range sdk.Query(context.Background(), "What is in this repo?", opts) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -141,7 +141,7 @@ func ExampleTexts() {
 		Backend:                played(&scripted.Partial{Chunks: []string{"Once ", "upon ", "a time"}}),
 		IncludePartialMessages: true,
 	}
-	for text, err := range sdk.Texts(sdk.Query(context.Background(), sdk.Input("Tell me a story."), opts)) {
+	for text, err := range sdk.Texts(sdk.Query(context.Background(), "Tell me a story.", opts)) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -324,7 +324,7 @@ func ExampleOnPreToolUse() {
 		Backend: played(&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "rm -rf ."}}),
 		Hooks:   []sdk.Hook{noDeletion},
 	}
-	for m, err := range sdk.Query(context.Background(), sdk.Input("Clean up."), opts) {
+	for m, err := range sdk.Query(context.Background(), "Clean up.", opts) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -344,7 +344,7 @@ func ExampleCanUseTool() {
 			return sdk.Allow(), nil
 		},
 	}
-	for m, err := range sdk.Query(context.Background(), sdk.Input("Build it."), opts) {
+	for m, err := range sdk.Query(context.Background(), "Build it.", opts) {
 		if err != nil {
 			fmt.Println(err)
 			return

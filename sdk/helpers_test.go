@@ -135,7 +135,7 @@ func TestTextsOfASkippedMessage(t *testing.T) {
 				o := w.options(turn(append(c.steps, &scripted.Result{Text: new("end")})...))
 				o.MaxLine = 8192
 				var got []string
-				for text, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("go"), o)) {
+				for text, err := range sdk.Texts(sdk.Query(w.Context(), "go", o)) {
 					if err != nil {
 						var skipped *protocol.OversizeError
 						require.ErrorAs(w, err, &skipped)

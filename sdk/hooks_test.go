@@ -55,7 +55,7 @@ func TestOnFailure(t *testing.T) {
 					return sdk.PreToolUseOutput{}, errors.New("the metrics are down")
 				}, tc.options...)}
 				l := record(o)
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				_, failed := toolResult(w, all)
 				assert.Equal(w, tc.runs, !failed)
@@ -104,7 +104,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 					}
 					o.AllowedTools, o.Hooks = []string{"Bash"}, []sdk.Hook{hook}
 					l := record(o)
-					all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+					all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 					require.NoError(w, err)
 					_, denied := toolResult(w, all)
 					assert.True(w, denied, "%v", dialect)

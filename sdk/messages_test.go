@@ -48,7 +48,7 @@ func TestViewsOfASession(t *testing.T) {
 		var drafts view.Drafts
 		var calls view.ToolCalls
 		var costs view.Costs
-		for m, err := range sdk.Query(w.Context(), sdk.Input("What is here?"), o) {
+		for m, err := range sdk.Query(w.Context(), "What is here?", o) {
 			require.NoError(w, err)
 			drafts.Add(m)
 			calls.Add(m)

@@ -178,7 +178,7 @@ func TestNilOptions(t *testing.T) { // changes the environment: not parallel
 	t.Setenv("CLAUDE_CODE_EXECUTABLE", "")
 	t.Setenv("QODERCLI_PATH", "")
 	var config *sdk.ConfigError
-	_, err := sdk.Collect(sdk.Query(t.Context(), sdk.Input("hi"), nil))
+	_, err := sdk.Collect(sdk.Query(t.Context(), "hi", nil))
 	require.ErrorAs(t, err, &config)
 	_, err = sdk.Run(t.Context(), "hi", nil)
 	require.ErrorAs(t, err, &config)
@@ -225,7 +225,7 @@ func TestInitializeTimeout(t *testing.T) {
 	in(t, func(w *world) {
 		o := w.script(scripted.Script{Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}}})
 		o.InitializeTimeout = 20 * time.Millisecond
-		_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		_, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		var late *sdk.TimeoutError
 		require.ErrorAs(w, err, &late)
 		require.ErrorIs(w, err, context.DeadlineExceeded)

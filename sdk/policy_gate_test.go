@@ -77,7 +77,7 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 						if c != nil {
 							o.CanUseTool = c.decide
 						}
-						all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+						all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 						require.NoError(w, err)
 						var results []*sdk.ToolResultBlock
 						for _, m := range all {
@@ -129,7 +129,7 @@ func TestPolicyAsksInEveryMode(t *testing.T) {
 				o.Cwd = "/repo"
 				o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
 				o.Policy, o.CanUseTool = &sdk.Policy{Ask: []string{"Write"}, Deny: []string{"Edit(secret)"}, Cwd: "/repo"}, c.decide
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				told, failed := toolResult(w, all)
 				assert.Equal(w, tc.runs, !failed, told)
@@ -213,7 +213,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 					o.AllowedTools = []string{"Bash"}
 					o.Policy = &sdk.Policy{Allow: []string{"Bash(git:*)"}, Ask: []string{"Bash(git push:*)"}, Deny: []string{"Bash(rm:*)"}, Cwd: "/repo"}
 					o.CanUseTool, o.Hooks = c.decide, []sdk.Hook{tc.hook}
-					all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+					all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 					require.NoError(w, err)
 					told, failed := toolResult(w, all)
 					assert.Contains(w, told, tc.told)
@@ -240,7 +240,7 @@ func TestPolicyAndPermissionRequestHooks(t *testing.T) {
 				allow := sdk.AllowInput(json.RawMessage(`{"command":"` + command + `"}`))
 				return sdk.PermissionRequestOutput{Decision: &allow}, nil
 			})}
-			all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+			all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 			require.NoError(w, err)
 			told, failed := toolResult(w, all)
 			assert.Equal(w, runs, !failed, told)
@@ -278,7 +278,7 @@ func TestPolicyThatLeavesTheRestToTheAgent(t *testing.T) {
 			o := w.options(tool("Bash", "", map[string]any{"command": command}))
 			o.Cwd = "/repo"
 			o.Policy = &sdk.Policy{Ask: []string{"Bash(git push:*)"}, Deny: []string{"Bash(rm:*)"}, Cwd: "/repo", Default: sdk.DefaultAgent}
-			all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+			all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 			require.NoError(w, err)
 			told, failed := toolResult(w, all)
 			assert.Equal(w, runs, !failed, "%s: %s", command, told)

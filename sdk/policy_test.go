@@ -65,7 +65,7 @@ func TestPolicy(t *testing.T) {
 						return tc.decide(ctx, r)
 					}
 				}
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				told, failed := toolResult(w, all)
 				assert.Contains(w, told, tc.told)
@@ -85,7 +85,7 @@ func TestPolicyAfterTheCallback(t *testing.T) {
 		o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.AllowInput(json.RawMessage(`{"command":"sudo rm -rf /"}`)), nil
 		}
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		told, failed := toolResult(w, all)
 		assert.True(w, failed)

@@ -114,7 +114,7 @@ func TestTheLimitOfAServer(t *testing.T) {
 				o.SDKMCPServers = []*sdk.MCPServer{server}
 				o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"host": {Timeout: c.server}}
 				l := record(o)
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 				require.NoError(w, err)
 				var told []string
 				for _, m := range all {

@@ -15,39 +15,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Prompt has the user messages of a [Query]. Make one with [Input] or [Inputs]. The
-// zero Prompt is a *[ConfigError].
-type Prompt struct {
-	start func() func(context.Context) (UserMessage, error)
-}
-
-// Input returns a prompt of one text.
-func Input(text string) Prompt {
-	return Prompt{func() func(context.Context) (UserMessage, error) {
-		sent := false
-		return func(context.Context) (UserMessage, error) {
-			if sent {
-				return UserMessage{}, io.EOF
-			}
-			sent = true
-			return UserText(text), nil
-		}
-	}}
-}
-
-// Inputs returns a prompt of many messages. next is called for one message after
-// another, on its own goroutine, without waiting for answers. io.EOF ends the prompt,
-// any other error ends the query. The context of next ends with the query.
-func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
-	if next == nil {
-		return Prompt{}
-	}
-	return Prompt{func() func(context.Context) (UserMessage, error) { return next }}
-}
-
-// Query runs a session for one prompt and yields its messages. It ends when every
-// message of the prompt has a result and no background task runs. After
-// Limits.Background it no longer waits for background tasks, and emits a
+// Query runs a session for one prompt and yields its messages. It ends when the prompt has
+// a result and no background task runs. After Limits.Background it no longer waits for background tasks, and emits a
 // [session.WarningIssued] event. Then, or when the loop ends early, Query closes the
 // session, which takes at most Options.CloseTimeout.
 //
@@ -57,21 +26,35 @@ func Inputs(next func(context.Context) (UserMessage, error)) Prompt {
 // closed, and the error is an *[UnfinishedError], yielded at most Options.CloseTimeout
 // after the end of ctx. opts may be nil. The iterator works for one loop; a second loop
 // gets [ErrBusy].
-func Query(ctx context.Context, p Prompt, opts *Options) iter.Seq2[Message, error] {
-	return converse(ctx, "query", p, NewClient(opts))
+func Query(ctx context.Context, prompt string, opts *Options) iter.Seq2[Message, error] {
+	return converse(ctx, "query", only(prompt), NewClient(opts))
+}
+
+// Stream is [Query] with a prompt of many messages; [UserText] makes one. They are read on
+// a goroutine of their own, without waiting for answers, and Stream ends when each has a
+// result. An error of messages ends it. A panic of messages is a *[PanicError]. If messages
+// waits for something, let it stop waiting when a context ends, and end that one after the
+// loop. nil is a *[ConfigError].
+func Stream(ctx context.Context, messages iter.Seq2[UserMessage, error], opts *Options) iter.Seq2[Message, error] {
+	return converse(ctx, "query", messages, NewClient(opts))
+}
+
+// only is a prompt of one text.
+func only(text string) iter.Seq2[UserMessage, error] {
+	return func(yield func(UserMessage, error) bool) { yield(UserText(text), nil) }
 }
 
 // converse is Query with a client that is not connected. doing is what an
 // [UnfinishedError] calls it.
-func converse(ctx context.Context, doing string, p Prompt, c *Client) iter.Seq2[Message, error] {
+func converse(ctx context.Context, doing string, messages iter.Seq2[UserMessage, error], c *Client) iter.Seq2[Message, error] {
 	var used atomic.Bool
 	return func(yield func(Message, error) bool) {
 		if !used.CompareAndSwap(false, true) {
 			yield(nil, fmt.Errorf("this query was run before, call Query again: %w", ErrBusy))
 			return
 		}
-		if p.start == nil {
-			yield(nil, &ConfigError{Option: "Prompt", Problem: "is empty", Fix: "make it with sdk.Input or sdk.Inputs"})
+		if messages == nil {
+			yield(nil, &ConfigError{Option: "Prompt", Problem: "is nil", Fix: "give an iterator of messages, or use sdk.Query for one text"})
 			return
 		}
 		if err := c.Connect(ctx); err != nil {
@@ -79,7 +62,7 @@ func converse(ctx context.Context, doing string, p Prompt, c *Client) iter.Seq2[
 			return
 		}
 		q := &query{client: c, dial: c.dialing, progress: progress{doing: doing, clock: c.dialing.home.Clock()}}
-		q.run(ctx, p.start(), yield)
+		q.run(ctx, messages, yield)
 	}
 }
 
@@ -91,7 +74,7 @@ type query struct {
 	finished atomic.Bool // the end of the session is the end of the prompt
 }
 
-func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage, error), yield func(Message, error) bool) {
+func (q *query) run(ctx context.Context, messages iter.Seq2[UserMessage, error], yield func(Message, error) bool) {
 	over := context.WithoutCancel(ctx)
 	feeding, stop := context.WithCancelCause(ctx)
 	closed := false
@@ -112,7 +95,7 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 	}
 	defer r.Close()
 	fed := kernel.NewPromise[struct{}]()
-	q.home.Executor().Go(func() { fed.Fail(q.feed(ctx, feeding, next)) })
+	q.home.Executor().Go(func() { fed.Fail(q.feed(ctx, feeding, messages)) })
 	var lost error
 	var rest rest
 	for {
@@ -152,8 +135,8 @@ func (q *query) run(ctx context.Context, next func(context.Context) (UserMessage
 // feed sends the prompt, waits until all is done, and closes the session, which
 // ends the loop. The loop reads on to the last word of the agent. feeding ends
 // with ctx and with the loop.
-func (q *query) feed(ctx, feeding context.Context, next func(context.Context) (UserMessage, error)) error {
-	err := q.send(feeding, next)
+func (q *query) feed(ctx, feeding context.Context, messages iter.Seq2[UserMessage, error]) error {
+	err := q.send(feeding, messages)
 	if err == nil {
 		err = q.client.awaitDone(feeding, q.session)
 	}
@@ -180,31 +163,23 @@ func (c *Client) unfinished() []protocol.BackgroundTask {
 	return c.left
 }
 
-func (q *query) send(ctx context.Context, next func(context.Context) (UserMessage, error)) error {
-	for {
-		q.progress.pull(true)
-		m, err := pull(ctx, next)
-		if err == nil || errors.Is(err, io.EOF) {
-			q.progress.pull(false)
+func (q *query) send(ctx context.Context, messages iter.Seq2[UserMessage, error]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the prompt's next message: %w", &session.PanicError{Value: p, Message: "Stream", Stack: debug.Stack()})
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
+	}()
+	q.progress.pull(true)
+	for m, wrong := range messages {
+		if wrong != nil {
+			return fmt.Errorf("the prompt's next message: %w", wrong)
 		}
-		if err != nil {
-			return fmt.Errorf("the prompt's next message: %w", err)
-		}
+		q.progress.pull(false)
 		if _, err := q.session.Send(ctx, &m); err != nil {
 			return err
 		}
+		q.progress.pull(true)
 	}
-}
-
-// pull calls next, whose panic must not take the program with it.
-func pull(ctx context.Context, next func(context.Context) (UserMessage, error)) (m UserMessage, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &session.PanicError{Value: p, Message: "Inputs", Stack: debug.Stack()}
-		}
-	}()
-	return next(ctx)
+	q.progress.pull(false)
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestQueryOnePrompt(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "claude/function/query")
 	in(t, func(w *world) {
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("hello")))))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", w.options(turn(scripted.Text("hello")))))
 		require.NoError(w, err)
 		assert.Equal(w, []string{"init", "assistant", "result/success"}, kinds(all))
 	})
@@ -35,7 +36,7 @@ func TestQueryReadsToTheAgentsLastWord(t *testing.T) {
 	in(t, func(w *world) {
 		o := w.options(turn(scripted.Text("hello"), &scripted.Shell{Command: "make", Takes: time.Second, Then: scripted.Steps{scripted.Text("made")}}))
 		o.AllowedTools = []string{"Bash"}
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		var results []string
 		for _, m := range all {
@@ -76,7 +77,7 @@ func TestGatesOfBackgroundWork(t *testing.T) {
 			}
 			return sdk.Allow(), nil
 		}
-		for m, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+		for m, err := range sdk.Query(w.Context(), "hi", o) {
 			require.NoError(w, err)
 			if _, ok := m.(*sdk.ResultMessage); ok && !closed(first) {
 				log = append(log, "result")
@@ -99,7 +100,7 @@ func closed(done <-chan struct{}) bool {
 func TestQueryIsForOneLoop(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
-		q := sdk.Query(w.Context(), sdk.Input("hi"), w.options())
+		q := sdk.Query(w.Context(), "hi", w.options())
 		_, err := sdk.Collect(q)
 		require.NoError(w, err)
 		_, err = sdk.Collect(q)
@@ -107,14 +108,12 @@ func TestQueryIsForOneLoop(t *testing.T) {
 	})
 }
 
-func TestQueryOfNothing(t *testing.T) {
+func TestStreamOfNothing(t *testing.T) {
 	t.Parallel()
-	for _, p := range []sdk.Prompt{{}, sdk.Inputs(nil)} {
-		_, err := sdk.Collect(sdk.Query(t.Context(), p, nil))
-		var config *sdk.ConfigError
-		require.ErrorAs(t, err, &config)
-		assert.Equal(t, "Prompt", config.Option)
-	}
+	_, err := sdk.Collect(sdk.Stream(t.Context(), nil, nil))
+	var config *sdk.ConfigError
+	require.ErrorAs(t, err, &config)
+	assert.Equal(t, "Prompt", config.Option)
 }
 
 func TestBreakingOutClosesTheSession(t *testing.T) {
@@ -122,7 +121,7 @@ func TestBreakingOutClosesTheSession(t *testing.T) {
 	parity.Covers(t, "claude/method/return")
 	in(t, func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
-		for m, err := range sdk.Query(ctx, sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour, scripted.Text("two")))) {
+		for m, err := range sdk.Query(ctx, "hi", w.options(turn(scripted.Text("one"), hour, scripted.Text("two")))) {
 			require.NoError(w, err)
 			if _, ok := m.(*sdk.AssistantMessage); ok {
 				cancel() // the close must not depend on it
@@ -138,7 +137,7 @@ func TestPanicInTheLoopClosesTheSession(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		assert.PanicsWithValue(w, "mine", func() {
-			for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(hour))) {
+			for _, err := range sdk.Query(w.Context(), "hi", w.options(turn(hour))) {
 				require.NoError(w, err)
 				panic("mine")
 			}
@@ -160,7 +159,7 @@ func TestCloseTimeoutBoundsAnAgentThatWillNotGo(t *testing.T) {
 		o.Graces = session.Graces{EOF: time.Hour, Terminate: time.Hour}
 		o.InterruptGrace, o.CloseTimeout = time.Hour, 7*time.Second
 		var asked time.Time
-		for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), o) {
+		for _, err := range sdk.Query(w.Context(), "hi", o) {
 			require.NoError(w, err)
 			asked = w.sim.Now()
 			break
@@ -171,13 +170,25 @@ func TestCloseTimeoutBoundsAnAgentThatWillNotGo(t *testing.T) {
 	})
 }
 
-func TestInputs(t *testing.T) {
+// stream is what next returns, one after another, until io.EOF.
+func stream(ctx context.Context, next func(context.Context) (sdk.UserMessage, error)) iter.Seq2[sdk.UserMessage, error] {
+	return func(yield func(sdk.UserMessage, error) bool) {
+		for {
+			m, err := next(ctx)
+			if errors.Is(err, io.EOF) || !yield(m, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func TestStream(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		var asked int
 		prompts := []string{"one", "two", "three"}
 		var results []string
-		for m, err := range sdk.Query(w.Context(), sdk.Inputs(func(context.Context) (sdk.UserMessage, error) {
+		for m, err := range sdk.Stream(w.Context(), stream(w.Context(), func(context.Context) (sdk.UserMessage, error) {
 			if asked == len(prompts) {
 				return sdk.UserMessage{}, io.EOF
 			}
@@ -199,7 +210,7 @@ func TestInputs(t *testing.T) {
 	})
 }
 
-func TestInputsThatFail(t *testing.T) {
+func TestStreamsThatFail(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the queue is gone")
 	for name, next := range map[string]func(context.Context) (sdk.UserMessage, error){
@@ -209,7 +220,7 @@ func TestInputsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
-				_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Inputs(next), w.options()))
+				_, err := sdk.Collect(sdk.Stream(w.Context(), stream(w.Context(), next), w.options()))
 				require.ErrorIs(w, err, broken)
 				assert.Empty(w, open(w.rt))
 			})
@@ -217,9 +228,12 @@ func TestInputsThatFail(t *testing.T) {
 	}
 }
 
-func TestInputsEndWithTheLoop(t *testing.T) {
+// What waits for the next message of a prompt ends with the context that it was given.
+func TestStreamsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.Context())
+		defer cancel()
 		ended := make(chan struct{})
 		sent := false
 		next := func(ctx context.Context) (sdk.UserMessage, error) {
@@ -231,12 +245,13 @@ func TestInputsEndWithTheLoop(t *testing.T) {
 			close(ended)
 			return sdk.UserMessage{}, err
 		}
-		for m, err := range sdk.Query(w.Context(), sdk.Inputs(next), w.options()) {
+		for m, err := range sdk.Stream(ctx, stream(ctx, next), w.options()) {
 			require.NoError(w, err)
 			if _, ok := m.(*sdk.ResultMessage); ok {
 				break
 			}
 		}
+		cancel()
 		w.await(ended)
 	})
 }
@@ -260,7 +275,7 @@ func TestRunThatFails(t *testing.T) {
 	in(t, func(w *world) {
 		yes := true
 		failed := &scripted.Result{IsError: &yes, APIErrorStatus: 529, TerminalReason: "api_error"}
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("Overloaded"), failed))))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", w.options(turn(scripted.Text("Overloaded"), failed))))
 		require.NoError(w, err, "a failed turn is no error of Query")
 		assert.Contains(w, kinds(all), "result/success")
 
@@ -454,7 +469,7 @@ func TestAgentThatDies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
-				all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.script(tc.script)))
+				all, err := sdk.Collect(sdk.Query(w.Context(), "hi", w.script(tc.script)))
 				var exit *sdk.ExitError
 				require.ErrorAs(w, err, &exit)
 				assert.Equal(w, tc.during, exit.During)
@@ -474,7 +489,7 @@ func TestExpiredLoginOfQoder(t *testing.T) {
 		o := w.script(scripted.Script{Dialect: agent.Qoder, Turns: []scripted.Turn{turn(&scripted.Exit{Code: 41})}})
 		o.Backend = sdk.InMemory(o.Backend.(*scripted.Agent), agent.Qoder)
 		o.Auth = sdk.AccessToken("secret")
-		_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		_, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		var auth *sdk.AuthError
 		require.ErrorAs(w, err, &auth)
 		assert.Equal(w, "qoder", auth.Backend)
@@ -492,7 +507,7 @@ func TestTexts(t *testing.T) {
 				o := w.options(turn(&scripted.Partial{Chunks: pieces}, scripted.Text(" three")))
 				o.IncludePartialMessages = partial
 				var got []string
-				for text, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), o)) {
+				for text, err := range sdk.Texts(sdk.Query(w.Context(), "hi", o)) {
 					require.NoError(w, err)
 					got = append(got, text)
 				}
@@ -509,12 +524,12 @@ func TestTextsPassErrorsOnAndBreakOff(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
 		var last error
-		for _, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), &scripted.Exit{})))) {
+		for _, err := range sdk.Texts(sdk.Query(w.Context(), "hi", w.options(turn(scripted.Text("one"), &scripted.Exit{})))) {
 			last = err
 		}
 		var exit *sdk.ExitError
 		require.ErrorAs(w, last, &exit)
-		for _, err := range sdk.Texts(sdk.Query(w.Context(), sdk.Input("hi"), w.options(turn(scripted.Text("one"), hour)))) {
+		for _, err := range sdk.Texts(sdk.Query(w.Context(), "hi", w.options(turn(scripted.Text("one"), hour)))) {
 			require.NoError(w, err)
 			break
 		}
@@ -527,7 +542,7 @@ func TestDiscard(t *testing.T) {
 	in(t, func(w *world) {
 		o := w.options(turn(scripted.Text("hello")))
 		o.Discard = true
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		assert.Empty(w, all)
 	})
@@ -535,24 +550,19 @@ func TestDiscard(t *testing.T) {
 
 func TestShutdownEndsAQuery(t *testing.T) {
 	t.Parallel()
-	for name, next := range map[string]func(*world) sdk.Prompt{
-		"in a turn": func(*world) sdk.Prompt { return sdk.Input("hi") },
-		"between prompts": func(w *world) sdk.Prompt {
-			sent := false
-			return sdk.Inputs(func(ctx context.Context) (sdk.UserMessage, error) {
-				if sent {
-					return sdk.UserMessage{}, w.rt.Executor().Await(ctx, nil)
-				}
-				sent = true
-				return sdk.UserText("hi"), nil
-			})
-		},
-	} {
+	for name, waits := range map[string]bool{"in a turn": false, "between prompts": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
 				var last error
-				for m, err := range sdk.Query(w.Context(), next(w), w.options(turn(scripted.Text("one"), hour))) {
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				messages := func(yield func(sdk.UserMessage, error) bool) {
+					if yield(sdk.UserText("hi"), nil) && waits {
+						yield(sdk.UserMessage{}, w.rt.Executor().Await(ctx, nil))
+					}
+				}
+				for m, err := range sdk.Stream(w.Context(), messages, w.options(turn(scripted.Text("one"), hour))) {
 					last = err
 					if _, ok := m.(*sdk.AssistantMessage); ok {
 						w.rt.Executor().Go(func() { assert.NoError(w, w.rt.Shutdown(context.Background())) })

@@ -25,7 +25,7 @@ func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, err
 	o.Discard = false // the results are among the messages
 	out := outcome{replaces: func(*ResultMessage) bool { return true }}
 	c := NewClient(o)
-	for m, err := range converse(ctx, "run", Input(prompt), c) {
+	for m, err := range converse(ctx, "run", only(prompt), c) {
 		if err != nil {
 			_ = out.err(c)
 			return out.last, err

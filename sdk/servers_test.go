@@ -45,7 +45,7 @@ func TestWrappedServerLivesAsLongAsTheSession(t *testing.T) {
 		server, clients := weatherServer(t)
 		o := &sdk.Options{Backend: scripted.New(scripted.WithTurns(turn(ask))), SDKMCPServers: []*sdk.MCPServer{server}, AllowedTools: allow}
 		var told string
-		for m, err := range sdk.Query(t.Context(), sdk.Input("hi"), o) {
+		for m, err := range sdk.Query(t.Context(), "hi", o) {
 			require.NoError(t, err)
 			for _, r := range sdk.ToolResults(m) {
 				told = r.Content.Text()

@@ -116,7 +116,7 @@ func TestEndedContextSaysWhatWasWaitedFor(t *testing.T) {
 			return err
 		},
 		"Query": func(ctx context.Context, o *sdk.Options) error {
-			_, err := sdk.Collect(sdk.Query(ctx, sdk.Input("hi"), o))
+			_, err := sdk.Collect(sdk.Query(ctx, "hi", o))
 			return err
 		},
 	}
@@ -179,7 +179,8 @@ func TestEndedContextSaysThatThePromptWasWaitedFor(t *testing.T) {
 		if w.sim == nil {
 			return
 		}
-		_, err := sdk.Collect(sdk.Query(w.limited(time.Minute), sdk.Inputs(func(ctx context.Context) (sdk.UserMessage, error) {
+		ctx := w.limited(time.Minute)
+		_, err := sdk.Collect(sdk.Stream(ctx, stream(ctx, func(ctx context.Context) (sdk.UserMessage, error) {
 			return sdk.UserMessage{}, w.rt.Executor().Await(ctx, nil)
 		}), w.options()))
 		var unfinished *sdk.UnfinishedError
@@ -256,7 +257,7 @@ func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 	defer cancel()
 	sent, release := false, make(chan struct{})
 	defer close(release)
-	for _, err = range sdk.Query(ctx, sdk.Inputs(func(context.Context) (sdk.UserMessage, error) {
+	for _, err = range sdk.Stream(ctx, stream(ctx, func(context.Context) (sdk.UserMessage, error) {
 		if sent {
 			<-release
 		}

@@ -49,12 +49,12 @@ func TestQueryOnQoder(t *testing.T) {
 				close(seen)
 			}
 		}
-		all, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), o))
+		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)
 		assert.Equal(w, []string{"init", "assistant", "result/success"}, kinds(all))
 		w.await(seen)
 
-		for _, err := range sdk.Query(w.Context(), sdk.Input("hi"), w.like(agent.Qoder, script(turn(scripted.Text("one"), hour)))) {
+		for _, err := range sdk.Query(w.Context(), "hi", w.like(agent.Qoder, script(turn(scripted.Text("one"), hour)))) {
 			require.NoError(w, err)
 			break
 		}
@@ -94,7 +94,7 @@ func TestCancelledOnQoder(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
 		var last error
-		for m, err := range sdk.Query(ctx, sdk.Input("hi"), w.like(agent.Qoder, script(turn(scripted.Text("one"), hour)))) {
+		for m, err := range sdk.Query(ctx, "hi", w.like(agent.Qoder, script(turn(scripted.Text("one"), hour)))) {
 			if _, ok := m.(*sdk.AssistantMessage); ok {
 				cancel()
 			}
@@ -187,7 +187,7 @@ func TestEndsOfAnAgent(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, c.row)
 			in(t, func(w *world) {
-				_, err := sdk.Collect(sdk.Query(w.Context(), sdk.Input("hi"), w.like(c.like, script(turn(&c.exit)))))
+				_, err := sdk.Collect(sdk.Query(w.Context(), "hi", w.like(c.like, script(turn(&c.exit)))))
 				var exit *sdk.ExitError
 				require.ErrorAs(w, err, &exit)
 				assert.Equal(w, session.ExitStatus{Code: c.code, Signal: c.signal}, exit.Status)

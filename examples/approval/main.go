@@ -66,7 +66,7 @@ func setUp(opts *sdk.Options, scratch string, plan bool, asked *person) {
 }
 
 func run(ctx context.Context, opts *sdk.Options, prompt string) error {
-	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func run(ctx context.Context, agent, prompt string) error {
 	}
 	opts.SDKMCPServers = []*sdk.MCPServer{orders}
 	opts.AllowedTools = []string{"mcp__orders__lookup"} // runs without a permission request
-	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err
 		}

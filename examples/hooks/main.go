@@ -92,7 +92,7 @@ func run(ctx context.Context, agent, prompt string, auditLog io.Writer) error {
 	}
 	opts.Hooks = []sdk.Hook{gate, audit(auditLog)}
 	opts.AllowedTools = []string{"Bash", "Read"} // a hook's deny wins over the rule
-	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err
 		}

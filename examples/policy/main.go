@@ -68,7 +68,7 @@ func run(ctx context.Context, agent, prompt string) error {
 	} else {
 		opts.Policy.Cwd = "" // empty: the working directory of the agent
 	}
-	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err
 		}

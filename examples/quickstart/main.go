@@ -26,7 +26,7 @@ func main() {
 		log.Fatalf("-agent %q is not known: use scripted, claude or qoder", *name)
 	}
 	opts.IncludePartialMessages = true // without it the text comes in one piece
-	for text, err := range sdk.Texts(sdk.Query(context.Background(), sdk.Input("Say hello in one sentence."), opts)) {
+	for text, err := range sdk.Texts(sdk.Query(context.Background(), "Say hello in one sentence.", opts)) {
 		if err != nil {
 			log.Fatal(err)
 		}

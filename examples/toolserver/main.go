@@ -92,7 +92,7 @@ func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
 	}
 	opts.SDKMCPServers = []*sdk.MCPServer{server}
 	opts.AllowedTools = []string{sdk.MCPToolName("records", "import"), sdk.MCPToolName("records", "count")} // run without a permission request
-	for m, err := range sdk.Query(ctx, sdk.Input(prompt), opts) {
+	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err
 		}

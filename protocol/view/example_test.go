@@ -21,7 +21,7 @@ func ExampleToolCalls() {
 		},
 	}
 	var calls view.ToolCalls
-	for m, err := range sdk.Query(context.Background(), sdk.Input("Build it."), opts) {
+	for m, err := range sdk.Query(context.Background(), "Build it.", opts) {
 		if err != nil {
 			fmt.Println(err)
 			return
