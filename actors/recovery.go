@@ -100,7 +100,7 @@ func (r *rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Message.Content = preface("[Your process stopped while it was working on the following message, and was started again. "+
+	m.Message.Content = preface(session.RecoveryOpening+"following message, and was started again. "+
 		"Your history lacks that work.]"+listed(done), m.Message.Content)
 	return r.line(m)
 }
@@ -122,7 +122,7 @@ func (r *rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote 
 		return nil, err
 	}
 	m.UUID = uuid
-	text := "[Your process stopped while it was working on the last message, and was started again.] Continue where you left off." + listed(done)
+	text := session.RecoveryOpening + "last message, and was started again.] Continue where you left off." + listed(done)
 	if quote {
 		m.Message.Content = preface(text+"\nThe message, in case your history lacks it:", m.Message.Content)
 	} else {

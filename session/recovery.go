@@ -114,3 +114,7 @@ type Backoff struct {
 	// first attempt again. Default: 1 min.
 	ResetAfter time.Duration
 }
+
+// RecoveryOpening is how the messages begin that a recovery sends to the next process. In a
+// transcript they stand where prompts of the user do.
+const RecoveryOpening = "[Your process stopped while it was working on the "

@@ -26,6 +26,8 @@ type Resumption struct {
 	// Healed lists the lines whose parent is missing or part of a cycle, which the agent
 	// joins to the line before them, in the order of the conversation.
 	Healed []Healed
+	// Circles is how many circles of parents there are. Each is read from its first line.
+	Circles int
 	// Repairs says what the agent appends before the next prompt.
 	Repairs Repairs
 
@@ -67,8 +69,7 @@ func (r *Resumption) Messages() iter.Seq2[*Message, error] {
 // login, only the active-leaf line is known.
 func (t *Transcript) Resumed() (*Resumption, error) {
 	k := t.relink()
-	k.breakCycles()
-	r := &Resumption{t: t}
+	r := &Resumption{t: t, Circles: k.breakCycles()}
 	leaf, pointed, err := t.resumeLeaf(k)
 	if err != nil {
 		return nil, err
@@ -165,8 +166,8 @@ func (k *links) before(at int32, seen []bool) int32 {
 	return none
 }
 
-// breakCycles makes the first line of each cycle one whose parent is missing.
-func (k *links) breakCycles() {
+// breakCycles makes the first line of each cycle one whose parent is missing, and counts them.
+func (k *links) breakCycles() (n int) {
 	nodes := k.t.nodes
 	round := make([]int32, len(nodes)) // in which walk a node was first seen
 	for i := range nodes {
@@ -186,7 +187,9 @@ func (k *links) breakCycles() {
 			}
 		}
 		k.up[first] = missing
+		n++
 	}
+	return n
 }
 
 func (t *Transcript) describeHealed(list []healing) ([]Healed, error) {

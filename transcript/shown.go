@@ -122,6 +122,10 @@ func (t *Transcript) shownByClaude(o ShownOptions) []shown {
 	return out
 }
 
+// HasMark reports whether the file begins with a byte order mark. What Shown returns is then
+// without the first line.
+func (t *Transcript) HasMark() bool { return len(t.nodes) > 0 && t.nodes[0].flags.has(isBOM) }
+
 // hideBOM takes the line with a byte order mark out of the chain, as Claude's SDK cannot
 // read it, and returns it.
 func (k *links) hideBOM() int32 {

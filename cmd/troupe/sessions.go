@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 	"github.com/agent-troupe/troupe/transcript/export"
 )
@@ -235,7 +236,16 @@ func sessionLine(info *transcript.Info) string {
 	if info.Archived != nil && *info.Archived {
 		mark += " (archived)"
 	}
-	return printable(oneLine(fmt.Sprintf("%s  %s  %s%s", info.SessionID, info.LastModified.Local().Format(time.DateTime), brief(info.Summary), mark)))
+	return printable(oneLine(fmt.Sprintf("%s  %s  %s%s", info.SessionID, info.LastModified.Local().Format(time.DateTime), brief(titleOf(info)), mark)))
+}
+
+// titleOf is the title of a session. The text of a recovery, which the agent notes as the last
+// prompt, is none.
+func titleOf(info *transcript.Info) string {
+	if info.FirstPrompt != "" && strings.HasPrefix(info.Summary, session.RecoveryOpening) {
+		return info.FirstPrompt
+	}
+	return info.Summary
 }
 
 // oneLine joins the lines of a text.
@@ -264,6 +274,12 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 	case s.rest.subagent != "":
 		return all.SubagentMessages(ctx, id, s.rest.subagent, transcript.ShownOptions{}), f, nil
 	case !s.rest.resumed:
+		if f.HasMark() {
+			c.note("the file begins with a byte order mark, and its first line is left out, as the vendor's SDK does; --resumed shows it as the agent reads it")
+		}
+		if r, err := f.Resumed(); err == nil { // the circles are told, whatever is shown
+			noteHealed(c, r)
+		}
 		return f.Shown(transcript.ShownOptions{}), f, nil
 	}
 	r, err := f.Resumed()
@@ -274,10 +290,18 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 	if r.NewerBranch != "" {
 		c.note("the agent would resume an older branch; a newer one ends with message %s", r.NewerBranch)
 	}
+	noteHealed(c, r)
+	return r.Messages(), f, nil
+}
+
+// noteHealed tells of messages whose parents make no chain.
+func noteHealed(c *console, r *transcript.Resumption) {
+	if r.Circles > 0 {
+		c.note("%s of parents in the file, which leads back to its own beginning in a circle; each is read from its first message", shown.Count(r.Circles, "chain"))
+	}
 	for _, h := range r.Healed {
 		c.note("the parent of message %s is not in the file, or leads back to it in a circle; the agent joins it to message %s", printable(h.UUID), printable(h.JoinedTo))
 	}
-	return r.Messages(), f, nil
 }
 
 func showSession(ctx context.Context, c *console, s *settings, all *transcript.Sessions) error {

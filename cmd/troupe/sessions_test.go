@@ -152,3 +152,33 @@ func TestSessionsCommandRefuses(t *testing.T) {
 	assert.Equal(t, exitUsage, w.run("sessions", "list"), "without a home")
 	assert.Contains(t, w.err.String(), "CLAUDE_CONFIG_DIR")
 }
+
+// What is odd in a transcript is told, whichever way it is shown; and the text of a recovery
+// is no title.
+func TestOddTranscriptsAreTold(t *testing.T) {
+	t.Parallel()
+	w, folder := newHome(t)
+	file := filepath.Join(folder, restSecond+".jsonl")
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	show := func(content string, args ...string) string {
+		t.Helper()
+		require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
+		w.out, w.err = &screen{}, &screen{}
+		w.stdout, w.stderr = w.out, w.err
+		require.Equal(t, exitOK, w.run(append([]string{"sessions"}, args...)...), w.err)
+		return w.err.String()
+	}
+	const circle, mark = "1 chain of parents in the file, which leads back to its own beginning in a circle", "begins with a byte order mark"
+	assert.NotContains(t, show(string(good), "show", restSecond), circle)
+	assert.NotContains(t, w.err.String(), mark)
+	round := strings.Replace(string(good), `"parentUuid":null`, `"parentUuid":"00000000-0000-4000-8000-000000000002"`, 1)
+	assert.Contains(t, show(round, "show", restSecond), circle)
+	assert.Contains(t, show(round, "show", restSecond, "--resumed"), circle)
+	assert.Contains(t, show("\ufeff"+string(good), "show", restSecond), mark)
+
+	recovered := string(good) + `{"type":"last-prompt","lastPrompt":"[Your process stopped while it was working on the last message, and was started again.] Continue where you left off.","sessionId":"` + restSecond + `"}` + "\n"
+	show(recovered, "list")
+	assert.Contains(t, w.out.String(), "  another\n")
+	assert.NotContains(t, w.out.String(), "Your process stopped")
+}
