@@ -183,9 +183,6 @@ func TestTextsOfASkippedMessageThatWasStreamed(t *testing.T) {
 			}
 			assert.Equal(t, c.lost, errs == 1)
 			assert.Equal(t, 1, texts)
-			for range sdk.Texts(messages) { // a loop that ends at once
-				break
-			}
 		})
 	}
 }
