@@ -188,7 +188,7 @@ func TestGuardIsKilled(t *testing.T) {
 	rt, err := runtime.New(runtime.Config{TempDir: h.Temp, StateDir: h.State, Logger: slog.New(slog.NewTextHandler(lines(logged), nil))})
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, h.left(t, host)) }, patience, 50*time.Millisecond)
-	assert.Contains(t, <-logged, "with 1 agents: removed")
+	assert.Contains(t, <-logged, "with 1 agent: removed")
 	require.NoError(t, rt.Shutdown(t.Context()))
 }
 
