@@ -98,6 +98,6 @@ func TestARouterAtWorkIsNotBroken(t *testing.T) {
 	turn := w.send(s, "go on")
 	<-stepping
 	assert.Equal(t, []string{"go on"}, texts(t, turn))
-	<-passivated
+	require.NoError(t, <-passivated)
 	require.NoError(t, s.Close(t.Context()))
 }
