@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +18,43 @@ import (
 // slowLeaser is a store whose answers take their time, and which cannot be reached after some.
 type slowLeaser struct {
 	session.Store
-	takes   time.Duration
+	takes time.Duration
+
+	mu      sync.Mutex
 	answers int
 	asked   []time.Time // that were answered
 }
 
-func (s *slowLeaser) answer(ctx context.Context) error {
-	asked := time.Now()
+// more lets the store answer once more.
+func (s *slowLeaser) more() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers++
+}
+
+// answered returns when the questions were asked that the store has answered, and how many
+// it answers.
+func (s *slowLeaser) answered() ([]time.Time, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked), s.answers
+}
+
+// takesOne reports whether the store answers the question of now.
+func (s *slowLeaser) takesOne() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.asked) >= s.answers {
+		return false
+	}
+	s.asked = append(s.asked, time.Now())
+	return true
+}
+
+func (s *slowLeaser) answer(ctx context.Context) error {
+	if !s.takesOne() {
 		return errors.New("no route to the store")
 	}
-	s.asked = append(s.asked, asked)
 	select {
 	case <-time.After(s.takes):
 		return nil
@@ -72,15 +100,16 @@ func TestALeaseRunsFromTheQuestion(t *testing.T) {
 					_, err = l.take(t.Context(), "s", nil)
 					require.NoError(t, err)
 					time.Sleep(c.rests)
-					s.answers++
+					s.more()
 				}
 				release, err := l.take(t.Context(), "s", func(err error) { lost <- err })
 				require.NoError(t, err)
 				var gone *session.LeaseError
 				require.ErrorAs(t, <-lost, &gone)
 				assert.True(t, gone.Lost)
-				require.Len(t, s.asked, s.answers)
-				assert.Equal(t, ttl*5/6, time.Since(s.asked[len(s.asked)-1]))
+				asked, answers := s.answered()
+				require.Len(t, asked, answers)
+				assert.Equal(t, ttl*5/6, time.Since(asked[len(asked)-1]))
 				release()
 				l.leave()
 				require.NoError(t, rt.Shutdown(t.Context()))

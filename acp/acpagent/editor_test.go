@@ -38,7 +38,8 @@ type editor struct {
 	// permit answers permission requests: an option, "" cancels, "error" is an error,
 	// "never" does not answer.
 	permit func(line) string
-	form   func(line) object // answers elicitation/create
+	form   func(line) object                // answers elicitation/create
+	missed func(format string, args ...any) // called when an awaited line does not come
 }
 
 // line is a message from the agent.
@@ -66,7 +67,7 @@ func newEditor(t *testing.T, c acpagent.Config) *editor {
 	t.Helper()
 	r, in := io.Pipe()
 	out, w := io.Pipe()
-	e := &editor{t: t, in: in, served: make(chan error, 1), read: make(chan struct{}), permit: func(line) string { return "allow-once" }}
+	e := &editor{t: t, missed: t.Errorf, in: in, served: make(chan error, 1), read: make(chan struct{}), permit: func(line) string { return "allow-once" }}
 	e.changed = sync.NewCond(&e.mu)
 	go func() {
 		e.served <- acpagent.Serve(context.WithoutCancel(t.Context()), r, w, c)
@@ -154,7 +155,7 @@ func (e *editor) await(what string, fits func(line) bool) line {
 	stop := time.AfterFunc(patience, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.t.Errorf("no %s; there is:\n%s", what, strings.Join(e.story(), "\n"))
+		e.missed("no %s; there is:\n%s", what, strings.Join(e.story(), "\n"))
 		e.lines = append(e.lines, line{Method: "timeout"})
 		e.changed.Broadcast()
 	})

@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"testing"
-
-	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/acp"
 )
@@ -171,7 +168,7 @@ func joined(update any) any {
 
 // comparison compares a recording with what was played.
 type comparison struct {
-	t             *testing.T
+	problems      []string
 	rules         []*difference
 	qoder         bool
 	lines, points int
@@ -180,7 +177,6 @@ type comparison struct {
 }
 
 func (c *comparison) compare(recording, here []*recorded) {
-	c.t.Helper()
 	there, ours := entries(recording, recording), entries(recording, here)
 	lanes := slices.Collect(maps.Keys(there))
 	for lane := range ours {
@@ -243,7 +239,6 @@ func (c *comparison) any(holds func(*difference) bool) bool {
 }
 
 func (c *comparison) lane(there, here []*entry) {
-	c.t.Helper()
 	same := len(there) == len(here)
 	other := map[int]bool{}
 	for i := 0; same && i < len(there); i++ {
@@ -259,7 +254,7 @@ func (c *comparison) lane(there, here []*entry) {
 		for _, e := range here {
 			words += "  " + e.String() + "\n"
 		}
-		assert.Fail(c.t, words)
+		c.problems = append(c.problems, words)
 		return
 	}
 	for i := range there {
@@ -272,7 +267,6 @@ func (c *comparison) lane(there, here []*entry) {
 
 // members compares the members of two lines.
 func (c *comparison) members(there, here *entry) {
-	c.t.Helper()
 	a, b := map[string]any{}, map[string]any{}
 	flatten("", there.value, a)
 	flatten("", shortened(there.value, here.value), b)
@@ -288,7 +282,7 @@ func (c *comparison) members(there, here *entry) {
 		if c.same(path, x, y) || c.any(func(r *difference) bool { return r.member != nil && r.member(there, path, x, y) }) {
 			continue
 		}
-		assert.Fail(c.t, fmt.Sprintf("%s: %s\n  the recording: %v\n  Troupe: %v", there, path, x, y))
+		c.problems = append(c.problems, fmt.Sprintf("%s: %s\n  the recording: %v\n  Troupe: %v", there, path, x, y))
 	}
 }
 

@@ -44,7 +44,7 @@ type object map[string]json.RawMessage
 // objectOf is nil when raw is not an object.
 func objectOf(raw json.RawMessage) object {
 	var o object
-	if json.Unmarshal(raw, &o) != nil {
+	if protocol.Unmarshal(raw, &o) != nil {
 		return nil
 	}
 	return o
@@ -95,7 +95,7 @@ func (g *gatekeeper) changed(ctx context.Context, c *session.HookCall, out json.
 // decisionIn is the decision of a PreToolUse hook, also in its older form.
 func decisionIn(answer, specific object) (said protocol.HookPermission, err error) {
 	if raw, given := specific["permissionDecision"]; given {
-		if err := json.Unmarshal(raw, &said); err != nil {
+		if err := protocol.Unmarshal(raw, &said); err != nil {
 			return "", fmt.Errorf("output of hook %s: permissionDecision: %w", protocol.HookPreToolUse, err)
 		}
 		return said, nil

@@ -232,7 +232,8 @@ func TestApprovalsAsk(t *testing.T) {
 		_, _ = io.WriteString(keys, typed)
 		require.Eventually(t, func() bool {
 			now := w.err.String()
-			return strings.Count(now, "\nTask ") > before && strings.HasSuffix(now, allowQuestion) || strings.Contains(now, "no call waits")
+			return strings.Count(now, "\nTask ") > before && strings.LastIndex(now, allowQuestion) > strings.LastIndex(now, "\nTask ") ||
+				strings.Contains(now, "no call waits")
 		}, 20*time.Second, time.Millisecond)
 	}
 	assert.Equal(t, exitOK, <-asking, w.err)
