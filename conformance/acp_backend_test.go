@@ -25,6 +25,7 @@ func (r *rig) overACP(decide sdk.CanUseTool, command ...string) *sdk.Options {
 	r.hosted = true // the wire has another protocol
 	o := r.options()
 	o.Backend, o.SettingSources, o.AdditionalDirectories, o.CanUseTool = acpclient.Backend(command...), sdk.Options{}.SettingSources, nil, decide
+	o.SystemPrompt = sdk.Options{}.SystemPrompt // the protocol has no place for one
 	return o
 }
 

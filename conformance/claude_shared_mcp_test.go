@@ -29,7 +29,9 @@ func TestTasksShareAServer(t *testing.T) {
 			return modelapi.Reply{Blocks: []modelapi.Block{modelapi.Text("finished " + c.Arg)}}
 		})
 	starts := r.at("starts")
+	r.hosted = true // a spawner that records would be another place than the server's
 	o := r.options()
+	o.Spawner = nil
 	o.MCPServers = map[string]sdk.MCPServerConfig{"out": {
 		Command: os.Args[0], Args: []string{"-test.run=^TestStdioServer$"}, Env: map[string]string{stdioServer: starts}, Shared: true,
 	}}
