@@ -320,7 +320,7 @@ func retire[M any](at *kernel.Address[M]) {
 // has written by then is read and waits for finish.
 func (k *Core) abandon() {
 	k.alone.Store(true)
-	k.transport.Take() // nobody writes any more, and the reader must not wait
+	k.transport.Take() // the reader waits while a message is here, and no actor is left to handle it
 	k.routing.Drain()
 	k.Link().Abandon()
 }

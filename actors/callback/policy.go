@@ -12,9 +12,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// EnforcePolicy makes the policy of the options decide about every tool call, if there is
-// one: it wraps CanUseTool and the hooks, and adds a hook of its own behind them, so that
-// the user's keep their callback ids. o.Hooks is copied first. Warnings are about a policy
+// EnforcePolicy makes the policy of the options, if they have one, decide about every tool
+// call. It wraps CanUseTool and the hooks, and appends one hook after the user's hooks, whose
+// callback ids stay the same. o.Hooks is copied first. Warnings are about a policy
 // that decides less than its rules suggest, or more than other options do. The error has a
 // *[session.ConfigError] for each mistake; the options are then fit only to be checked for
 // more mistakes.

@@ -21,7 +21,7 @@ const longWait = 24 * time.Hour
 // gatekeeper is a policy with a callback behind it.
 type gatekeeper struct {
 	policy  *policy.Policy
-	ask     session.CanUseTool // nil: no callback
+	ask     session.CanUseTool // nil if the options have no callback
 	timeout time.Duration      // of ask; 0: none
 	blind   bool               // the links of the agent's machine cannot be followed
 	calls   callDirectories
@@ -191,9 +191,9 @@ func denialBy(why policy.Explanation) string {
 	return fmt.Sprintf("The host's policy denies this call by the rule %s.", why.Rule.Text)
 }
 
-// wantsPerson reports whether the agent asks for more than the word of a rule:
-// the call is a question to a person, or somebody else's rule, hook, mode or
-// safety check wants one. Reasons that are not known count as such.
+// wantsPerson reports whether a rule of the policy is not enough: the call is a question to
+// a person, or another rule, hook, mode or safety check of the agent wants a person. Unknown
+// reasons count as such.
 func wantsPerson(r *protocol.CanUseToolRequest) bool {
 	if r.RequiresUserInteraction || r.MatchedAskRule != nil || r.ClassifierApprovable != nil {
 		return true

@@ -266,7 +266,7 @@ func TestAskRulesAboutPartsWantAPerson(t *testing.T) {
 	assert.False(t, wantsPerson(r))
 }
 
-// An input that is no object is not sent beside an allow, also when a hook of the user's
+// An allow with an input that is not a JSON object denies, also when a user hook
 // has changed the call.
 func TestPolicyRefusesAnInputThatIsNoObject(t *testing.T) {
 	t.Parallel()

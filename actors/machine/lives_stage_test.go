@@ -19,12 +19,12 @@ type stage struct {
 	sum  machine.Summary // what the routing knows
 	told uint64          // the last input that the life sent; sum.Heard is the last one that was confirmed
 	link machine.Link    // the process, the last stage of its ladder, and why that was climbed
-	// open are the questions that the life has asked and nobody has answered, with the
+	// open are the unanswered questions of the life, with the
 	// process that each is about.
 	open     map[question]int
 	granted  int  // the process that was admitted and has not come to an outcome
 	verdicts int  // the process whose messages were decided about last
-	idle     bool // nobody needed the process that has gone
+	idle     bool // the last process ended because the session was idle
 	broken   bool // nothing is known of the process's output
 	over     bool // the actors are gone
 	past     map[string]int
@@ -42,7 +42,7 @@ const (
 	toStart                  // the breakers: whether the process may be started
 )
 
-// answered takes the question back, and says which process it was about; 0: nobody asked.
+// answered removes the question and returns the process it was about; 0 if it is not open.
 func (s *stage) answered(q question) (gen int) {
 	gen = s.open[q]
 	delete(s.open, q)

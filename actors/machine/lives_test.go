@@ -116,7 +116,7 @@ func (s *stage) note(t *testing.T, e machine.Effect) {
 		s.past["start over"]++
 	case machine.Launch:
 		switch {
-		case s.idle: // that is no restart
+		case s.idle: // a wake-up is not a restart
 			s.past["wake"]++
 		case e.Fresh:
 			s.past["begin anew"]++
