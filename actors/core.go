@@ -74,7 +74,7 @@ type Starts interface {
 type Core struct {
 	cfg     Config // without the command
 	program string // what is started, for errors
-	Ledger  *user.Ledger
+	User    *user.Side
 	Bridge  *mcp.Bridge
 
 	session   kernel.Address[machine.LifeInput]
@@ -135,7 +135,7 @@ func NewCore(cfg Config) *Core {
 		NotificationReply: traits.MCPNotificationReply, UnknownServer: traits.MCPUnknownServer,
 	})
 	limits := in.Limits.WithDefaults()
-	k.Ledger = user.New(user.Config{
+	k.User = user.New(user.Config{
 		Limits: &limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, Emit: cfg.Emit,
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) { return talk.UserLine(defaults, m) },
 		Router:   k.tellRouter, Sent: cfg.sent(),
@@ -159,7 +159,7 @@ func (k *Core) routerConfig() router.Config {
 		judge = k.cfg.Starts.Judge
 	}
 	return router.Config{
-		Clock: k.cfg.System.Clock(), Ledger: k.Ledger, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
+		Clock: k.cfg.System.Clock(), User: k.User, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callbacks,
 		Named: func(id string) { k.Link().Named(id) }, Mirror: k.cfg.Mirror,
 	}
@@ -275,7 +275,7 @@ func (k *Core) tellRouter(in machine.Input, user bool) {
 	w.Run()
 }
 
-// Close asks for the orderly end of the session. It returns at once; Ledger.Done is
+// Close asks for the orderly end of the session. It returns at once; User.Done is
 // closed at the end.
 func (k *Core) Close() { k.session.Tell(nil, machine.CloseAsked{}) }
 
@@ -336,7 +336,7 @@ func (k *Core) finish(reason error) {
 		k.cfg.Starts.Forget()
 	}
 	k.routing.Finish(reason)
-	k.Ledger.End(reason)
+	k.User.End(reason)
 }
 
 // pass changes the state of a session that has no actor, if that is legal.
@@ -349,11 +349,11 @@ func (k *Core) pass(to session.State, why string) {
 func (k *Core) enter(e machine.Enter) {
 	k.state.Store(int32(e.To))
 	if e.To == session.StatePassivated {
-		k.Ledger.Rest()
+		k.User.Rest()
 	}
 	k.cfg.Emit(&session.StateChanged{From: e.From.String(), To: e.To.String(), Reason: e.Why})
 	if e.To == session.StateReady {
-		k.Ledger.MarkReady()
+		k.User.MarkReady()
 	}
 }
 
@@ -393,10 +393,10 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if k.Ledger.Calls() >= maxNotices { // nobody hears them
+	if k.User.Calls() >= maxNotices { // nobody hears them
 		return session.ErrNoRoom
 	}
-	_, err = k.Ledger.OpenCall("mcp_message", request)
+	_, err = k.User.Call("mcp_message", request, 0)
 	return err
 }
 

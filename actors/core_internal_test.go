@@ -138,7 +138,7 @@ func TestNotificationsHaveABound(t *testing.T) {
 		require.NoError(t, k.mcpNotify("s", "notifications/progress", nil))
 	}
 	require.ErrorIs(t, k.mcpNotify("s", "notifications/progress", nil), session.ErrNoRoom)
-	assert.Equal(t, maxNotices, k.Ledger.Calls())
+	assert.Equal(t, maxNotices, k.User.Calls())
 }
 
 // TestWhichSessionTheAgentIsIn: what is said of an agent that is in another session

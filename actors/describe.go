@@ -66,7 +66,7 @@ func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
 		return nil, Credit{}, err
 	}
 	out := Credit{Messages: found.Held, Bytes: found.Bytes}
-	out.OwedMessages, out.OwedBytes = k.Ledger.Owed()
+	out.OwedMessages, out.OwedBytes = k.User.Owed()
 	var all []session.Wait
 	running := k.runningNow(ctx, found.Waits)
 	for _, w := range found.Waits {

@@ -18,7 +18,7 @@ func (k *Core) Passivate(ctx context.Context) error {
 	watched, unwatch := context.WithCancel(ctx)
 	defer unwatch()
 	exec.Go(func() { // a session that has ended hears nothing
-		if exec.Await(watched, k.Ledger.Done()) == nil {
+		if exec.Await(watched, k.User.Done()) == nil {
 			reply.Fail(session.ErrClosed)
 		}
 	})

@@ -95,13 +95,14 @@ func TestASessionIsItsMessages(t *testing.T) {
 		actor, err := NewSession(k)
 		require.NoError(t, err)
 		require.NoError(t, kernel.SpawnRoot(sys, "s#1", k.Address(), actor))
-		turn, err := k.Ledger.OpenTurn(&protocol.UserMessage{
+		turn, err := k.User.Send(context.Background(), &protocol.UserMessage{
 			Common: protocol.Common{UUID: "u"}, Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
 		})
+
 		require.NoError(t, err)
 		require.NoError(t, sched.Await(context.Background(), turn.Done()))
 		k.Close()
-		require.NoError(t, sched.Await(context.Background(), k.Ledger.Done()))
+		require.NoError(t, sched.Await(context.Background(), k.User.Done()))
 
 		again := NewCore(config()) // machines that have done nothing
 		var routed, lived []machine.Effect

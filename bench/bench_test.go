@@ -119,8 +119,8 @@ func BenchmarkRouterHop(b *testing.B) {
 	})
 	require.NoError(b, kernel.SpawnRoot(sys, "router", &at, router.New(router.NewBox(router.Config{
 		Clock: sys.Clock(), Emit: func(session.Event) {},
-		Ledger: user.New(user.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
-		Self:   &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
+		User: user.New(user.Config{Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor()}),
+		Self: &at, Session: &parent, Transport: &transport, Callbacks: &callbacks,
 	}, machine.Config{Rules: routertest.Rules{}}))))
 	at.Tell(nil, machine.Connected{Gen: 1})
 	f, err := protocol.ParseFrame([]byte(hookCall))

@@ -37,7 +37,7 @@ func TestCloseIsIdempotent(t *testing.T) {
 
 		_, err := s.Send(context.Background(), text("late"))
 		require.ErrorIs(t, err, session.ErrClosed)
-		require.ErrorIs(t, s.CallRaw(context.Background(), "interrupt", []byte(`{"subtype":"interrupt"}`), nil, 0), session.ErrClosed)
+		require.ErrorIs(t, s.Call(context.Background(), &protocol.UnknownHostRequest{Name: "interrupt", Raw: []byte(`{"subtype":"interrupt"}`)}, nil, 0), session.ErrClosed)
 		require.NoError(t, s.AwaitIdle(context.Background()))
 		for m, err := range s.Messages(context.Background()) {
 			t.Error("there is nothing to read", m, err)

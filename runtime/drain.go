@@ -19,7 +19,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 	rt.stopIntake()
 	all := rt.Sessions()
 	for _, s := range all {
-		s.core.Ledger.RefuseTurns()
+		s.core.User.RefuseTurns()
 	}
 	drained := make([]*kernel.Promise[struct{}], len(all))
 	for i, s := range all {
@@ -55,7 +55,7 @@ func (s *Session) Drain(ctx context.Context) error {
 
 // FinishTurns is [Session.Drain] without the close.
 func (s *Session) FinishTurns(ctx context.Context) error {
-	s.core.Ledger.RefuseTurns()
+	s.core.User.RefuseTurns()
 	if _, err := s.AwaitDone(ctx); err != nil {
 		return s.Unfinished("drain session "+s.id, err)
 	}

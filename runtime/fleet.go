@@ -120,7 +120,7 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 	if len(f.live) == 0 {
 		f.live = make(map[string]*member) // a map never gives memory back
 	}
-	if m.session.core.State().Terminal() && m.session.core.Ledger.Terminated() {
+	if m.session.core.State().Terminal() && m.session.core.User.Terminated() {
 		m.session.core.Retire()
 		return nil
 	}

@@ -157,7 +157,7 @@ func (a *admission) vacant(p *places) (later bool) {
 	})
 	slices.SortFunc(dead, func(a, b *place) int { return strings.Compare(a.session.id, b.session.id) })
 	for _, h := range dead {
-		if h.session.core.Ledger.Wanted() {
+		if h.session.core.User.Wanted() {
 			later = true
 			continue
 		}

@@ -19,7 +19,7 @@ type Reader struct {
 // is [session.ErrBusy]. A Reader that was made before the first [Session.Send] misses no
 // message, even if the session ends at once.
 func (s *Session) Read() (*Reader, error) {
-	c, err := s.core.Ledger.Consume()
+	c, err := s.core.User.Consume()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (r *Reader) Place() uint64 { return r.read }
 // Delivered returns the position in the stream after the last message that the session
 // has received from its agent. In a callback it says which messages came before the
 // callback's request.
-func (s *Session) Delivered() uint64 { return s.core.Ledger.Delivered() }
+func (s *Session) Delivered() uint64 { return s.core.User.Delivered() }
 
 // Close releases the session's messages. The next Reader gets those that were not read.
 func (r *Reader) Close() { r.c.Release() }

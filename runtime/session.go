@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -213,7 +214,7 @@ func (s *Session) ID() string { return s.id }
 
 // AgentSessionID returns the agent's id of the session, for Options.Resume; empty until
 // the agent has reported it.
-func (s *Session) AgentSessionID() string { return s.core.Ledger.SessionID() }
+func (s *Session) AgentSessionID() string { return s.core.User.SessionID() }
 
 // State returns the session's current state.
 func (s *Session) State() session.State { return s.core.State() }
@@ -222,17 +223,17 @@ func (s *Session) State() session.State { return s.core.State() }
 func (s *Session) Warnings() []session.Warning { return s.warnings }
 
 // Initialized returns the agent's answer to the initialize call.
-func (s *Session) Initialized() json.RawMessage { return s.core.Ledger.Initialized() }
+func (s *Session) Initialized() json.RawMessage { return s.core.User.Initialized() }
 
 // Capabilities returns the capabilities that the agent announced, such as goal_v1.
-func (s *Session) Capabilities() []string { return s.core.Ledger.Capabilities() }
+func (s *Session) Capabilities() []string { return s.core.User.Capabilities() }
 
 // Done returns a channel that is closed when the session has ended.
-func (s *Session) Done() <-chan struct{} { return s.core.Ledger.Done() }
+func (s *Session) Done() <-chan struct{} { return s.core.User.Done() }
 
 // Err returns why the session ended. It is nil while the session runs and after a
 // normal end.
-func (s *Session) Err() error { return s.core.Ledger.Reason() }
+func (s *Session) Err() error { return s.core.User.Reason() }
 
 // endedBy is Err of a session that has ended, [session.ErrClosed] for a normal end.
 func (s *Session) endedBy() error {
@@ -244,7 +245,7 @@ func (s *Session) endedBy() error {
 
 // Unread returns the number of messages of the agent that have not been read.
 func (s *Session) Unread() int {
-	messages, _ := s.core.Ledger.Unread()
+	messages, _ := s.core.User.Unread()
 	return messages
 }
 
@@ -254,13 +255,13 @@ func (s *Session) PID() int { return s.core.Link().Status().PID }
 // Events yields the session's events, from the start of the loop to the end of the
 // session or of ctx.
 func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
-	return s.rt.bus.read(ctx, s.id, s.core.Ledger.Terminated)
+	return s.rt.bus.read(ctx, s.id, s.core.User.Terminated)
 }
 
 // Send queues a user message for the agent. It returns when the message is queued. If
 // the queue is full, it waits until there is room.
 func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, error) {
-	t, err := s.core.Ledger.AdmitTurn(ctx, m)
+	t, err := s.core.User.Send(ctx, m)
 	if err != nil {
 		return nil, kernel.Ended(ctx, err)
 	}
@@ -271,7 +272,7 @@ func (s *Session) Send(ctx context.Context, m *protocol.UserMessage) (*Turn, err
 // session ends. If there is an error, it is yielded last.
 func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
-		c, err := s.core.Ledger.Consume()
+		c, err := s.core.User.Consume()
 		if err != nil {
 			yield(nil, err)
 			return
@@ -298,27 +299,18 @@ func (s *Session) Messages(ctx context.Context) iter.Seq2[protocol.Message, erro
 // the agent refuses the request, the error is a *[session.ControlError]; without an
 // answer in time it is a *[session.TimeoutError].
 func (s *Session) Call(ctx context.Context, req protocol.HostRequest, resp any, limit time.Duration) error {
-	if need := s.dialect.Capability(req); need != "" && !contains(s.Capabilities(), need) {
+	if need := s.dialect.Capability(req); need != "" && !slices.Contains(s.Capabilities(), need) {
 		return &session.UnsupportedCapabilityError{Backend: s.dialect.Name(), Capability: need, Request: req.Subtype()}
 	}
 	body, err := s.dialect.Encode(req)
 	if err != nil {
 		return err
 	}
-	return s.CallRaw(ctx, req.Subtype(), body, resp, limit)
-}
-
-// CallRaw is [Session.Call] with the request as a JSON object.
-func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawMessage, resp any, limit time.Duration) error {
-	var opts []user.CallOption
-	if limit != 0 {
-		opts = append(opts, user.Within(limit, "the caller"))
-	}
-	call, err := s.core.Ledger.OpenCall(subtype, request, opts...)
+	call, err := s.core.User.Call(req.Subtype(), body, limit)
 	if err != nil {
 		return err
 	}
-	answer, err := s.core.Ledger.AwaitCall(ctx, call)
+	answer, err := s.core.User.AwaitCall(ctx, call)
 	if err != nil {
 		return err
 	}
@@ -328,24 +320,15 @@ func (s *Session) CallRaw(ctx context.Context, subtype string, request json.RawM
 	return answer.Decode(resp)
 }
 
-func contains(all []string, want string) bool {
-	for _, have := range all {
-		if have == want {
-			return true
-		}
-	}
-	return false
-}
-
 // AwaitIdle waits until no turn and no background task runs, or until the session has
 // ended.
-func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.Ledger.AwaitIdle(ctx) }
+func (s *Session) AwaitIdle(ctx context.Context) error { return s.core.User.AwaitIdle(ctx) }
 
 // AwaitDone is like [Session.AwaitIdle], but waits for background tasks at most
 // Limits.Background. It returns the tasks that still run then; a
 // [session.WarningIssued] event names them, too.
 func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
-	left, err := s.core.Ledger.AwaitDone(ctx)
+	left, err := s.core.User.AwaitDone(ctx)
 	if len(left) > 0 {
 		names := make([]string, len(left))
 		for i, t := range left {
@@ -359,7 +342,7 @@ func (s *Session) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, err
 // WritesLost returns a *[session.WritesLostError] if the agent has reported that it
 // could not write a part of its transcript or settings, and nil otherwise. The error is
 // complete when the session has ended.
-func (s *Session) WritesLost() error { return s.core.Ledger.WritesLost() }
+func (s *Session) WritesLost() error { return s.core.User.WritesLost() }
 
 // Killed reports whether the agent was killed because it had not ended in time. It is
 // false if the agent was killed for another reason, such as a

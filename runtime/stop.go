@@ -50,7 +50,7 @@ func (s *Session) interrupt(ctx context.Context, queued bool, running string) er
 	if err := s.Call(ctx, protocol.InterruptRequest{CancelQueued: queued}, nil, 0); err != nil {
 		return err
 	}
-	over := s.core.Ledger.TurnOver(running)
+	over := s.core.User.TurnOver(running)
 	if over == nil {
 		return nil
 	}

@@ -139,7 +139,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 						return // it was never initialized
 					}
 					if c.call {
-						_ = s.CallRaw(context.Background(), "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
+						_ = s.Call(context.Background(), &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, 0)
 						return
 					}
 					_, _ = w.send(s, "go").Result(context.Background())

@@ -104,7 +104,7 @@ func (rt *Runtime) Session(id string) *Session {
 // Tree takes a snapshot of the session.
 func (s *Session) Tree(ctx context.Context) SessionTree {
 	link := s.core.Link().Status()
-	limits := s.core.Ledger.Limits()
+	limits := s.core.User.Limits()
 	t := SessionTree{
 		At: s.rt.sys.Clock().Now(), ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
 		AgentSessionID: s.AgentSessionID(), Restarts: s.starts.restarts(link.Gen), Transport: link.Phase.String(),
@@ -113,7 +113,7 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 	if link.Phase < machine.Gone { // the number of a process that is gone may be another's
 		t.PID = link.PID
 	}
-	t.Unread, t.UnreadBytes = s.core.Ledger.Unread()
+	t.Unread, t.UnreadBytes = s.core.User.Unread()
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
@@ -172,7 +172,7 @@ func (s *Session) waits(ctx context.Context) ([]session.Wait, actors.Credit, err
 	if held, ok := s.starts.wait(); ok {
 		waits = append([]session.Wait{held}, waits...)
 	} else if s.State() == session.StateStarting {
-		limit, age := max(s.core.Ledger.Limits().Start, 0), s.rt.sys.Clock().Now().Sub(s.stateSince())
+		limit, age := max(s.core.User.Limits().Start, 0), s.rt.sys.Clock().Now().Sub(s.stateSince())
 		waits = append([]session.Wait{{What: "start of the agent", Age: age, Limit: limit, SetBy: "Limits.Start"}}, waits...)
 	}
 	return waits, credit, err

@@ -69,7 +69,7 @@ func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 // remaining messages, until the loop of a later turn skips them.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
-		c, err := t.s.core.Ledger.Consume()
+		c, err := t.s.core.User.Consume()
 		if err != nil {
 			yield(nil, err)
 			return

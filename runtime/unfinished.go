@@ -21,13 +21,13 @@ func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
 // AwaitReady waits until the agent is initialized. If the session ends first, it returns
 // why. If ctx ends first, it returns a *[session.UnfinishedError].
 func (s *Session) AwaitReady(ctx context.Context) error {
-	exec, ledger := s.rt.sys.Executor(), s.core.Ledger
-	err := exec.Await(ctx, ledger.Ready())
+	exec, user := s.rt.sys.Executor(), s.core.User
+	err := exec.Await(ctx, user.Ready())
 	if err == nil {
-		if ledger.Usable() {
+		if user.Usable() {
 			return nil
 		}
-		err = exec.Await(ctx, ledger.Done())
+		err = exec.Await(ctx, user.Done())
 	}
 	if err != nil {
 		return s.Unfinished("open session "+s.id, err)

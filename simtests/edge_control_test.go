@@ -552,7 +552,7 @@ func TestAnswersToNothing(t *testing.T) {
 	t.Parallel()
 	respond := func(h *hand, id string) { h.answer(id, `{"late":true}`) }
 	call := func(ctx context.Context, sess *runtime.Session, limit time.Duration) error {
-		return sess.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, limit)
+		return sess.Call(ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, limit)
 	}
 	onStages(t, func(s *stage) {
 		given, gone := context.WithCancelCause(s.ctx)

@@ -406,7 +406,7 @@ func TestKeysInAnyOrder(t *testing.T) {
 		}
 		for range 6 {
 			var answer struct{ Model string }
-			require.NoError(s, sess.CallRaw(s.ctx, "get_thing", []byte(`{"subtype":"get_thing"}`), &answer, 0))
+			require.NoError(s, sess.Call(s.ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: []byte(`{"subtype":"get_thing"}`)}, &answer, 0))
 			assert.Equal(s, "opus", answer.Model)
 		}
 		s.close(sess)

@@ -149,7 +149,7 @@ func TestACallBehindWholeMessages(t *testing.T) {
 		spec.Options.Limits = session.Limits{Messages: 10, Bytes: 10 * size, HardBytes: 20 * size}
 		sess := s.open(spec)
 		turn := s.send(sess)
-		err := sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
+		err := sess.Call(s.ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, 0)
 		require.ErrorIs(s, err, session.ErrConsumerStalled)
 		assert.Len(s, s.read(turn), lines+1)
 		s.close(sess)
@@ -450,7 +450,7 @@ func TestBothPipesAreFull(t *testing.T) {
 			require.NoError(s, err, "Send must not wait for the agent")
 			turns = append(turns, turn)
 		}
-		err := sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 50*time.Millisecond)
+		err := sess.Call(s.ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, 50*time.Millisecond)
 		require.Error(s, err, "nobody hears it")
 		n := 0
 		for m, err := range sess.Messages(s.ctx) { // the agent is read, whatever it does
@@ -616,7 +616,7 @@ func steps() []step {
 			return err
 		}},
 		{"Call", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
-			return sess.CallRaw(ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, 0)
+			return sess.Call(ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, 0)
 		}},
 		{"AwaitIdle", func(ctx context.Context, _ *stage, sess *runtime.Session, _ *runtime.Turn) error {
 			return sess.AwaitIdle(ctx)
@@ -954,7 +954,7 @@ func busy() map[string]func(s *stage, ready func()) {
 				ready()
 				h.request("nothing")
 			}))
-			ended(s, sess.CallRaw(s.ctx, "get_thing", json.RawMessage(`{"subtype":"get_thing"}`), nil, -1))
+			ended(s, sess.Call(s.ctx, &protocol.UnknownHostRequest{Name: "get_thing", Raw: json.RawMessage(`{"subtype":"get_thing"}`)}, nil, -1))
 		},
 		"both pipes full": func(s *stage, ready func()) {
 			sess := s.open(s.spec(s.endless(1000)))

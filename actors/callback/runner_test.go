@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rig is a callback actor with its host, on either set of seams.
 type rig struct {
-	*routertest.Ledger
+	*routertest.Side
 	t       *testing.T
 	sys     *kernel.System
 	host    *callbacktest.Host
@@ -71,7 +71,7 @@ func newRig(t *testing.T, sched *sim.Scheduler, run func(ctx context.Context, r 
 		Emit: r.emit,
 	}, r)
 	require.NoError(t, err)
-	r.Ledger, r.ref, r.lines = r.host.Ledger, &r.host.At, nil // initialize
+	r.Side, r.ref, r.lines = r.host.Side, &r.host.At, nil // initialize
 	r.prepare = func(q *callback.Request) (callback.Job, error) {
 		return callback.Job{
 			Name: "Bash", Limit: limit, SetBy: "TestTimeout",
@@ -100,7 +100,7 @@ func (r *rig) start() {
 	require.NoError(r.t, err)
 }
 
-// read gives lines of the agent to the ledger, as the reader does.
+// read gives lines of the agent to the routing, as the reader does.
 func (r *rig) read(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {

@@ -140,7 +140,7 @@ type (
 		Stderr, Stdout string
 	}
 
-	// TurnedAway is why new work is turned away from now on. To: ledger.
+	// TurnedAway is why new work is turned away from now on. To: the user's side.
 	TurnedAway struct{ Why error }
 
 	// Emit reports an event. To: listeners.

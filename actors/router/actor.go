@@ -50,7 +50,7 @@ type ToCallbacks interface{ ToCallbacks() }
 // Config is what a routing needs of its surroundings.
 type Config struct {
 	Clock  kernel.Clock
-	Ledger *user.Ledger
+	User   *user.Side
 	Budget *user.Budget
 	Emit   func(session.Event)
 	// Judge is told what results say of the model's API. Nil: nobody wants to know.
@@ -266,13 +266,13 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 			b.cfg.Judge(e)
 		}
 	case machine.Unusable:
-		b.cfg.Ledger.Apply(e)
+		b.cfg.User.Apply(e)
 		b.cfg.Session.Tell(w, e)
 	case machine.Changed:
-		b.cfg.Ledger.Apply(e)
+		b.cfg.User.Apply(e)
 		b.cfg.Session.Tell(w, e)
 	case machine.Learned:
-		b.cfg.Ledger.Apply(e)
+		b.cfg.User.Apply(e)
 		b.cfg.Named(e.SessionID)
 	case machine.Parted:
 		b.cfg.Session.Tell(w, e)
@@ -284,7 +284,7 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 		b.trace(e)
 	default:
 		b.trace(e)
-		if !b.cfg.Ledger.Apply(e) {
+		if !b.cfg.User.Apply(e) {
 			panic(fmt.Sprintf("router: nobody carries out a %T", e))
 		}
 	}

@@ -1,6 +1,7 @@
 package router_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,10 +29,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a router in virtual time between a ledger, stubs of its neighbours
+// rig is a router in virtual time between the user's side, stubs of its neighbours
 // and a record of what they are told. Its parent is a root that lives.
 type rig struct {
-	*user.Ledger
+	*user.Side
 	t       *testing.T
 	sched   *sim.Scheduler
 	sys     *kernel.System
@@ -125,14 +126,14 @@ func newRig(t *testing.T, limits ...session.Limits) *rig {
 		Self: new(kernel.Address[machine.Input]), Session: new(kernel.Address[machine.LifeInput]), Transport: new(kernel.Address[machine.ToTransport]),
 		Callbacks: new(router.Lazy),
 	}
-	r.Ledger = user.New(user.Config{
+	r.Side = user.New(user.Config{
 		Limits: machineConfig.Limits, Clock: r.sched, Rand: r.sched, Exec: r.sched, Emit: emit,
 		Router: func(in machine.Input, _ bool) { r.tell(in) },
 		UserLine: func(m *protocol.UserMessage) ([]byte, error) {
 			return r.dialect.UserLine((&dialect.Input{}).UserDefaults(), m)
 		},
 	})
-	r.cfg.Ledger = r.Ledger
+	r.cfg.User = r.Side
 	r.box = router.NewBox(r.cfg, machineConfig)
 	listen(r, "session", r.cfg.Session, func(in machine.LifeInput) {
 		switch in := in.(type) {
@@ -225,9 +226,9 @@ func (r *rig) read(lines ...string) {
 }
 
 // call makes a control request as the user does.
-func (r *rig) call(subtype string, opts ...user.CallOption) *user.Call {
+func (r *rig) call(subtype string, limit ...time.Duration) *user.Call {
 	r.t.Helper()
-	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
+	c, err := r.Call(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), cmp.Or(limit...))
 	require.NoError(r.t, err)
 	return c
 }
@@ -235,10 +236,11 @@ func (r *rig) call(subtype string, opts ...user.CallOption) *user.Call {
 // send sends a user message under the uuid u.
 func (r *rig) send() *user.Turn {
 	r.t.Helper()
-	turn, err := r.OpenTurn(&protocol.UserMessage{
+	turn, err := r.Send(context.Background(), &protocol.UserMessage{
 		Common:  protocol.Common{UUID: "u"},
 		Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("hi")},
 	})
+
 	require.NoError(r.t, err)
 	return turn
 }
@@ -487,15 +489,15 @@ func TestRequestsThatAnAnswerLists(t *testing.T) {
 func TestDeadlinesOfCalls(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	slow := r.call("slow", user.Within(time.Minute, "the caller"))
+	slow := r.call("slow", time.Minute)
 	r.settle()
-	quick := r.call("quick", user.Within(time.Second, "the caller"))
+	quick := r.call("quick", time.Second)
 	r.settle()
 	r.pass(time.Second)
 	require.True(t, isClosed(quick.Done()))
 	require.False(t, isClosed(slow.Done()))
 	r.pass(30 * time.Second)
-	answered := r.call("answered", user.Within(time.Second, "the caller"))
+	answered := r.call("answered", time.Second)
 	r.settle()
 	r.read(success(answered.ID, `{}`))
 	r.pass(29*time.Second - 1)
@@ -510,7 +512,7 @@ func TestDeadlinesOfCalls(t *testing.T) {
 func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	call := r.call("slow", user.Within(time.Minute, "the caller"))
+	call := r.call("slow", time.Minute)
 	r.settle()
 	r.pass(30 * time.Second)
 	r.kill()
@@ -526,7 +528,7 @@ func TestTheNextIncarnationKeepsTheDeadlines(t *testing.T) {
 func TestTheNextIncarnationFindsWhatTheLastOneLeft(t *testing.T) {
 	t.Parallel()
 	r := initialized(t)
-	call := r.call("slow", user.Within(time.Second, "the caller"))
+	call := r.call("slow", time.Second)
 	r.settle()
 	r.kill()
 	r.send()

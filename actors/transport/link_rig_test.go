@@ -33,7 +33,7 @@ type rig struct {
 	sched  *sim.Scheduler
 	sys    *kernel.System
 	start  time.Time
-	ledger *routertest.Ledger
+	side   *routertest.Side
 	events []session.Event
 	stderr []string
 	frames int // times the router was told
@@ -53,8 +53,8 @@ var config = machine.Config{Rules: routertest.Rules{
 }}
 
 type setup struct {
-	link   transport.LinkConfig
-	ledger routertest.Config
+	link transport.LinkConfig
+	side routertest.Config
 }
 
 func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
@@ -69,12 +69,12 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 			Command: &session.Command{Path: "/bin/agent", Dir: "/work"},
 			Session: func(machine.LifeInput) { r.moved++ },
 			Self:    func(m machine.ToTransport) { r.tell(m) },
-			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.ledger.Tell(in) },
+			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.side.Tell(in) },
 			Room:    func() <-chan struct{} { return r.address.Room(1) },
 			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },
 		},
-		ledger: routertest.Config{
+		side: routertest.Config{
 			Config:   config,
 			UserLine: func(*protocol.UserMessage) ([]byte, error) { return nil, nil },
 			Clock:    r.sched, Rand: r.sched, Exec: r.sched,
@@ -85,8 +85,8 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 	for _, c := range change {
 		c(r, s)
 	}
-	r.ledger = routertest.New(s.ledger)
-	s.link.Budget, s.link.Emit = s.ledger.Budget, s.ledger.Emit
+	r.side = routertest.New(s.side)
+	s.link.Budget, s.link.Emit = s.side.Budget, s.side.Emit
 	r.Link = transport.NewLink(s.link)
 	t.Cleanup(r.sched.Close)
 	return r
@@ -114,7 +114,7 @@ func (r *rig) waits() []session.Wait {
 	if what, since := r.Waits(); what != "" {
 		all = append(all, session.Wait{What: what, Age: r.sched.Now().Sub(since)})
 	}
-	return append(all, r.ledger.Snapshot().Waits...)
+	return append(all, r.side.Snapshot().Waits...)
 }
 
 // actor starts the next incarnation of the transport actor, and the process.
@@ -144,8 +144,8 @@ func (r *rig) launch() *rig {
 func (r *rig) up() *rig {
 	r.t.Helper()
 	r.launch()
-	routertest.Begin(r.ledger)
-	r.ledger.TakeDue()
+	routertest.Begin(r.side)
+	r.side.TakeDue()
 	r.proc.in.got.Reset()
 	return r
 }
@@ -183,7 +183,7 @@ func (r *rig) ended() machine.Link {
 // content reads what the user can read now, by its raw lines.
 func (r *rig) content() []string {
 	r.t.Helper()
-	c, err := r.ledger.Consume()
+	c, err := r.side.Consume()
 	require.NoError(r.t, err)
 	defer c.Release()
 	now, cancel := context.WithCancel(context.Background())
@@ -403,4 +403,4 @@ func joined[S fmt.Stringer](all ...S) string {
 
 // connected reports whether a session that has made no call yet can write to its
 // agent: initialize is made then.
-func connected(l *routertest.Ledger) bool { return l.Told().SettingUp }
+func connected(l *routertest.Side) bool { return l.Told().SettingUp }

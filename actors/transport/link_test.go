@@ -44,8 +44,8 @@ func TestALaunchThatFails(t *testing.T) {
 			require.EqualError(t, s.Err.Err, c.want)
 			require.ErrorIs(t, s.Err.Err, c.is)
 			require.NoError(t, s.Leftover.Err)
-			assert.True(t, r.ledger.Drained(), "nothing will come")
-			assert.False(t, connected(r.ledger))
+			assert.True(t, r.side.Drained(), "nothing will come")
+			assert.False(t, connected(r.side))
 			assert.Positive(t, r.frames, "the router is told")
 			assert.Equal(t, []string{"0s spawn"}, r.proc.log)
 		})
@@ -139,7 +139,7 @@ func TestClosedBeforeItIsLaunched(t *testing.T) {
 			r.actor()
 			require.NoError(t, r.ended().Err.Err)
 			assert.Empty(t, r.proc.log, "nothing was started")
-			assert.True(t, r.ledger.Drained())
+			assert.True(t, r.side.Drained())
 		})
 	}
 }
@@ -170,10 +170,10 @@ func TestAResultWrittenJustBeforeTheExitIsNotLost(t *testing.T) {
 		r.proc.exit(session.ExitStatus{Code: 1})()
 		s := r.ended()
 		assert.Equal(t, []string{assistant(1), assistant(2), assistant(3)}, r.content())
-		assert.True(t, r.ledger.Drained())
+		assert.True(t, r.side.Drained())
 		assert.Equal(t, 1, s.Exit.Code)
 		require.NoError(t, s.Err.Err)
-		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
+		_, err := r.side.Call("a", []byte(`{"subtype":"a"}`), 0)
 		require.NoError(t, err)
 		r.settle()
 		assert.Empty(t, r.proc.in.got.String(), "there is nobody to write to")
@@ -339,7 +339,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 	t.Parallel()
 	write := func(r *rig) {
 		r.proc.in.fail = errors.New("broken pipe")
-		_, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
+		_, err := r.side.Call("a", []byte(`{"subtype":"a"}`), 0)
 		require.NoError(t, err)
 		r.settle()
 	}
@@ -348,9 +348,9 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r := newRig(t).up()
 		r.proc.on["SIGTERM"] = r.proc.exit(session.ExitStatus{Code: 143})
 		write(r)
-		_, err := r.ledger.OpenCall("b", []byte(`{"subtype":"b"}`))
+		_, err := r.side.Call("b", []byte(`{"subtype":"b"}`), 0)
 		require.NoError(t, err)
-		assert.Equal(t, 2, r.ledger.Calls(), "the session decides what becomes of them")
+		assert.Equal(t, 2, r.side.Calls(), "the session decides what becomes of them")
 		r.ended()
 		assert.Equal(t, []string{"0s spawn", "0s EOF", "5s SIGTERM"}, r.proc.log[:3])
 	})
@@ -360,7 +360,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r.proc.on["SIGKILL"] = r.proc.exit(killed)
 		r.proc.say(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool"}}`)
 		r.settle()
-		require.Equal(t, 1, r.ledger.Gates())
+		require.Equal(t, 1, r.side.Gates())
 		write(r)
 		r.ended()
 		assert.Equal(t, "0s SIGKILL", r.proc.log[1], "at once: no EOF while it waits for a decision")
@@ -404,13 +404,13 @@ func TestAnAgentThatClosesItsStdoutAndExits(t *testing.T) {
 
 func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 3 {
 		r.proc.say(line)
 		r.settle()
 	}
-	require.Equal(t, int64(len(line)), r.ledger.Snapshot().UnreadBytes, "the reader stopped at the soft bound")
+	require.Equal(t, int64(len(line)), r.side.Snapshot().UnreadBytes, "the reader stopped at the soft bound")
 	r.proc.exit(session.ExitStatus{Code: 3})()
 	s := r.ended()
 	assert.Equal(t, []string{line, line, line}, r.content(), "what is left in the pipe is read whatever the credit")
@@ -420,7 +420,7 @@ func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 
 func TestNobodyReadsWhatAnAgentLeft(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Limits = &session.Limits{Bytes: 1000, HardBytes: 4000} }).up()
 	r.proc.out.chunk = 500
 	line := `{"type":"assistant","pad":"` + strings.Repeat("x", 971) + `"}`
 	for range 20 {
@@ -446,8 +446,8 @@ func (k keeper) Spawn(ctx context.Context, c session.Command) (session.Process, 
 	return k.Spawner.Spawn(ctx, c)
 }
 
-// production is a link on goroutines, with its ledger and its actor.
-func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Ledger, *transport.Link, *kernel.Address[machine.ToTransport]) {
+// production is a link on goroutines, with the user's side and its actor.
+func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Side, *transport.Link, *kernel.Address[machine.ToTransport]) {
 	t.Helper()
 	address := &kernel.Address[machine.ToTransport]{}
 	l := routertest.New(routertest.Config{
@@ -523,13 +523,13 @@ func TestManyLinksInProduction(t *testing.T) {
 func TestWorkThatWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(_ *rig, s *setup) {
-		s.ledger.UserLine = func(m *protocol.UserMessage) ([]byte, error) {
+		s.side.UserLine = func(m *protocol.UserMessage) ([]byte, error) {
 			return append(bytes.Repeat([]byte(m.UUID), 20<<20), '\n'), nil
 		}
 	}).up()
 	r.proc.in.blocked = make(chan struct{})
 	for _, id := range []string{"1", "2", "3"} {
-		_, err := r.ledger.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: id}})
+		_, err := r.side.Send(context.Background(), &protocol.UserMessage{Common: protocol.Common{UUID: id}})
 		require.NoError(t, err)
 	}
 	r.settle()

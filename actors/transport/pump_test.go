@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,7 +84,7 @@ func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
 		r.proc.out.chunk = chunk
 		var turns []*user.Turn
 		for _, id := range []string{"a", "b"} {
-			turn, err := r.ledger.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: id}})
+			turn, err := r.side.Send(context.Background(), &protocol.UserMessage{Common: protocol.Common{UUID: id}})
 			require.NoError(t, err)
 			turns = append(turns, turn)
 		}
@@ -104,7 +105,7 @@ func TestAResultThatIsSkippedTakesItsTurn(t *testing.T) {
 func TestALineAtTheDefaultCeiling(t *testing.T) {
 	t.Parallel()
 	budget := user.NewBudget(1 << 20) // one line may overdraw it
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Budget = budget }).up()
 	line := padded(protocol.DefaultMaxLine)
 	r.proc.say(line, assistant(1))
 	r.settle()
@@ -119,19 +120,19 @@ func TestALineAtTheDefaultCeiling(t *testing.T) {
 
 func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Messages: 2} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Limits = &session.Limits{Messages: 2} }).up()
 	r.proc.out.chunk = len(assistant(1)) + 1
 	for i := range 9 {
 		r.proc.say(assistant(i))
 	}
 	r.pass(time.Hour)
 	assert.Equal(t, 2, r.proc.out.reads)
-	assert.True(t, r.ledger.Snapshot().Stalled)
+	assert.True(t, r.side.Snapshot().Stalled)
 	assert.Less(t, r.sched.Steps(), 1000, "nothing spins")
 	assert.Len(t, r.content(), 2)
 	r.settle()
 	assert.Greater(t, r.proc.out.reads, 2)
-	for r.ledger.Snapshot().Unread > 0 {
+	for r.side.Snapshot().Unread > 0 {
 		r.content()
 		r.settle()
 	}
@@ -144,7 +145,7 @@ func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 // consumer that stands still: what is written to it must not wait for ever.
 func TestTwoFullPipes(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Limits = &session.Limits{Messages: 2} }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Limits = &session.Limits{Messages: 2} }).up()
 	r.proc.out.chunk = len(assistant(1)) + 1
 	r.proc.in.blocked = make(chan struct{})
 	for i := range 9 {
@@ -152,9 +153,9 @@ func TestTwoFullPipes(t *testing.T) {
 	}
 	r.settle()
 	require.Equal(t, 2, r.proc.out.reads)
-	call, err := r.ledger.OpenCall("a", []byte(`{"subtype":"a"}`))
+	call, err := r.side.Call("a", []byte(`{"subtype":"a"}`), 0)
 	require.NoError(t, err)
-	r.ledger.Abandon(call, kernel.ErrStopped) // no call waits: only the pipe is full
+	r.side.Abandon(call, kernel.ErrStopped) // no call waits: only the pipe is full
 	r.settle()
 	assert.Equal(t, 9, r.proc.out.reads, "while a write is pending it reads on")
 	close(r.proc.in.blocked)
@@ -172,7 +173,7 @@ func TestAnAgentThatAsksAndDoesNotRead(t *testing.T) {
 			const requests, size = 300, 60_000
 			r := newRig(t).up()
 			if repeat { // answers are remembered in a turn
-				_, err := r.ledger.OpenTurn(&protocol.UserMessage{})
+				_, err := r.side.Send(context.Background(), &protocol.UserMessage{})
 				require.NoError(t, err)
 			}
 			r.proc.out.chunk = 32 << 10
@@ -243,7 +244,7 @@ func TestLinesGrowWithinTheBudget(t *testing.T) {
 	t.Parallel()
 	const size = 3 << 20
 	budget := user.NewBudget(4 << 20)
-	shared := func(_ *rig, s *setup) { s.ledger.Budget = budget }
+	shared := func(_ *rig, s *setup) { s.side.Budget = budget }
 	first := newRig(t, shared).up()
 	first.proc.out.chunk = 32 << 10
 	line := padded(size)
@@ -267,7 +268,7 @@ func TestLinesGrowWithinTheBudget(t *testing.T) {
 func TestALineThatIsReadPaysItsDebt(t *testing.T) {
 	t.Parallel()
 	budget := user.NewBudget(1 << 20)
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Budget = budget }).up()
 	r.proc.out.chunk = 32 << 10
 	r.proc.say(padded(3 << 20))
 	r.settle()
@@ -281,7 +282,7 @@ func TestALineThatIsReadPaysItsDebt(t *testing.T) {
 func TestALinkThatEndsWaitsForNoBudget(t *testing.T) {
 	t.Parallel()
 	budget := user.NewBudget(1 << 20)
-	r := newRig(t, func(_ *rig, s *setup) { s.ledger.Budget = budget }).up()
+	r := newRig(t, func(_ *rig, s *setup) { s.side.Budget = budget }).up()
 	require.NoError(t, budget.Acquire(t.Context(), r.sched, "somebody", 2<<20)) // and keeps it
 	r.proc.out.chunk = 32 << 10
 	r.proc.say(padded(3 << 20))
@@ -313,9 +314,9 @@ func TestSeveralFramesOfALine(t *testing.T) {
 func TestABrokenLineIsWaitedForByNobody(t *testing.T) {
 	t.Parallel()
 	r := newRig(t).up()
-	turn, err := r.ledger.OpenTurn(&protocol.UserMessage{})
+	turn, err := r.side.Send(context.Background(), &protocol.UserMessage{})
 	require.NoError(t, err)
-	call, err := r.ledger.OpenCall("set_model", []byte(`{"subtype":"set_model"}`))
+	call, err := r.side.Call("set_model", []byte(`{"subtype":"set_model"}`), 0)
 	require.NoError(t, err)
 	r.proc.say(`{broken`, `{"type":"assistant","message":{`, `{"type":"control_response","response":{"subtype":"success","request_id":"`+call.ID+`","x`,
 		`{"type":"result","subtype":"success","result":"x`)
@@ -340,13 +341,13 @@ func (wordy) Initialize(int) ([]byte, error) {
 func TestATerminalThatEchoes(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []int{0, 100} { // a terminal cuts lines after 4,095 bytes
-		r := newRig(t, func(_ *rig, s *setup) { s.ledger.Rules = wordy{} }).launch()
+		r := newRig(t, func(_ *rig, s *setup) { s.side.Rules = wordy{} }).launch()
 		echo := strings.TrimSpace(r.proc.in.got.String())
 		require.Contains(t, echo, `"subtype":"initialize"`)
 		r.proc.say(echo[:len(echo)-cut] + "\r")
 		r.settle()
 		var echoed *session.EchoError
-		require.ErrorAs(t, r.ledger.InitFailure(), &echoed)
+		require.ErrorAs(t, r.side.InitFailure(), &echoed)
 		assert.Contains(t, echoed.Error(), "docker run -i without -t")
 		assert.Empty(t, r.content())
 		r.proc.exit(session.ExitStatus{})()

@@ -15,7 +15,7 @@ const (
 type thrift struct{ wasted int }
 
 // read notes that n bytes were read, of which kept bytes are retained. Memory is at most
-// four times what the ledger counts, plus spill.
+// four times what the user's side counts, plus spill.
 func (t *thrift) read(n, kept int) {
 	t.wasted = min(max(t.wasted+n-4*kept, 0), 2*spill)
 }

@@ -37,7 +37,7 @@ func TestWhatIsKeptIsALargePartOfWhatIsRead(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		var s thrift
-		kept, held := 0, 0 // what the ledger counts, and what it keeps from being freed
+		kept, held := 0, 0 // what the user's side counts, and what it keeps from being freed
 		for range 2000 {
 			n := 1 + rnd.IntN(32<<10)
 			part := rnd.IntN(min(n, smallPart-1))

@@ -31,54 +31,54 @@ func backgroundLimit(given time.Duration, tasks []protocol.BackgroundTask) time.
 
 // AwaitDone is AwaitIdle that waits for background tasks no longer than
 // Limits.Background. It returns those that it did not wait for.
-func (l *Ledger) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
-	began := l.cfg.Clock.Now()
+func (u *Side) AwaitDone(ctx context.Context) ([]protocol.BackgroundTask, error) {
+	began := u.cfg.Clock.Now()
 	for {
-		l.mu.Lock()
-		if l.isIdle() {
-			l.mu.Unlock()
+		u.mu.Lock()
+		if u.isIdle() {
+			u.mu.Unlock()
 			return nil, nil
 		}
 		left := time.Duration(0)
-		if len(l.turns) == 0 && l.sum.Turns == 0 && !l.sum.OwnTurn && l.sum.Tasks > 0 {
-			tasks := l.liveTasks()
-			if limit := backgroundLimit(l.Limits().Background, tasks); limit > 0 {
+		if len(u.turns) == 0 && u.sum.Turns == 0 && !u.sum.OwnTurn && u.sum.Tasks > 0 {
+			tasks := u.liveTasks()
+			if limit := backgroundLimit(u.Limits().Background, tasks); limit > 0 {
 				since := began
-				if l.sum.ResultAt.After(since) {
-					since = l.sum.ResultAt
+				if u.sum.ResultAt.After(since) {
+					since = u.sum.ResultAt
 				}
-				if left = limit - l.cfg.Clock.Now().Sub(since); left <= 0 {
-					l.mu.Unlock()
+				if left = limit - u.cfg.Clock.Now().Sub(since); left <= 0 {
+					u.mu.Unlock()
 					return tasks, nil
 				}
 			}
 		}
-		wait := l.idle.wait()
-		l.mu.Unlock()
-		if err := l.awaitFor(ctx, wait, left); err != nil {
+		wait := u.idle.wait()
+		u.mu.Unlock()
+		if err := u.awaitFor(ctx, wait, left); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // liveTasks lists the background tasks that live, by their ids; mu is held.
-func (l *Ledger) liveTasks() []protocol.BackgroundTask {
-	all := make([]protocol.BackgroundTask, len(l.tasks))
-	for i := range l.tasks {
-		all[i] = l.tasks[i].BackgroundTask
+func (u *Side) liveTasks() []protocol.BackgroundTask {
+	all := make([]protocol.BackgroundTask, len(u.tasks))
+	for i := range u.tasks {
+		all[i] = u.tasks[i].BackgroundTask
 	}
 	return all
 }
 
 // awaitFor waits at most d; 0: no limit. Only the end of ctx is an error.
-func (l *Ledger) awaitFor(ctx context.Context, wait <-chan struct{}, d time.Duration) error {
+func (u *Side) awaitFor(ctx context.Context, wait <-chan struct{}, d time.Duration) error {
 	bounded := ctx
 	if d > 0 {
 		var cancel context.CancelFunc
-		bounded, cancel = kernel.WithTimeout(ctx, l.cfg.Clock, &session.TimeoutError{What: "background tasks", Limit: d, SetBy: "Limits.Background"})
+		bounded, cancel = kernel.WithTimeout(ctx, u.cfg.Clock, &session.TimeoutError{What: "background tasks", Limit: d, SetBy: "Limits.Background"})
 		defer cancel()
 	}
-	if err := l.await(bounded, wait); err != nil && ctx.Err() != nil {
+	if err := u.await(bounded, wait); err != nil && ctx.Err() != nil {
 		return err
 	}
 	return nil

@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +18,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-func (r *rig) call(subtype string, opts ...user.CallOption) *user.Call {
+func (r *rig) call(subtype string, limit ...time.Duration) *user.Call {
 	r.t.Helper()
-	c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), opts...)
+	c, err := r.Call(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q}`, subtype)), cmp.Or(limit...))
 	require.NoError(r.t, err)
 	r.calls = append(r.calls, c)
 	return c
@@ -97,9 +98,9 @@ func TestARefusalTellsWhatTheAgentTold(t *testing.T) {
 func TestACallRunsOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(session.Limits{Control: 10 * time.Second}))
-	short := r.call("short", user.Within(time.Second, "the caller"))
+	short := r.call("short", time.Second)
 	usual := r.call("usual")
-	patient := r.call("patient", user.Within(-1, "the caller"))
+	patient := r.call("patient", -1)
 	r.wrote()
 
 	pass(t, r.sched, time.Second-1)
@@ -128,7 +129,7 @@ func TestACallThatWasNeverWrittenNeedsNoCancel(t *testing.T) {
 	t.Parallel()
 	r := newRaw(t)
 	r.wrote()
-	c := r.call("set_model", user.Within(time.Second, "the caller"))
+	c := r.call("set_model", time.Second)
 	pass(t, r.sched, time.Second)
 	require.True(t, isClosed(c.Done()))
 	assert.Empty(t, r.wrote())
@@ -188,7 +189,7 @@ func TestCallsOfASessionThatCloses(t *testing.T) {
 	r := newRig(t)
 	before := r.call("before")
 	r.BeginClosing(true)
-	_, err := r.OpenCall("after", json.RawMessage(`{}`))
+	_, err := r.Call("after", json.RawMessage(`{}`), 0)
 	require.ErrorIs(t, err, session.ErrClosed)
 	r.Interrupt("own")
 	assert.False(t, isClosed(before.Done()), "it may still be answered")
@@ -197,7 +198,7 @@ func TestCallsOfASessionThatCloses(t *testing.T) {
 	r.Terminate(broken)
 	_, err = before.Answer()
 	require.ErrorIs(t, err, broken)
-	_, err = r.OpenCall("late", json.RawMessage(`{}`))
+	_, err = r.Call("late", json.RawMessage(`{}`), 0)
 	require.ErrorIs(t, err, session.ErrClosed)
 	require.ErrorIs(t, err, broken)
 	r.Abandon(before, errors.New("late"))
@@ -207,12 +208,12 @@ func TestCallsThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	open := func(subtype string, size int) *user.Call {
-		c, err := r.OpenCall(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q,"pad":"%s"}`, subtype, strings.Repeat("x", size))))
+		c, err := r.Call(subtype, json.RawMessage(fmt.Sprintf(`{"subtype":%q,"pad":"%s"}`, subtype, strings.Repeat("x", size))), 0)
 		require.NoError(t, err)
 		return c
 	}
 	r.fill()
-	bad, err := r.OpenCall("bad", json.RawMessage(`{`))
+	bad, err := r.Call("bad", json.RawMessage(`{`), 0)
 	require.NoError(t, err)
 	large, full, last := open("large", 32<<20), open("full", 100<<10), open("last", 0)
 	_, err = bad.Answer()
@@ -252,7 +253,7 @@ func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 	r := newRig(t)
 	a := r.call("a")
 	pass(t, r.sched, time.Second)
-	b := r.call("b", user.Within(-1, ""))
+	b := r.call("b", -1)
 	r.read(request("h", "hook_callback"), permission("p"))
 	pass(t, r.sched, time.Second)
 	r.turn("t")

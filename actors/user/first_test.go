@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,7 +29,7 @@ func TestTheFirstTurnHasWhatCameBefore(t *testing.T) {
 	init, err := protocol.ParseFrame([]byte(`{"type":"system","subtype":"init"}`))
 	require.NoError(t, err)
 	l.Apply(machine.Deliver{Entries: []machine.Entry{{Frame: init}}})
-	turn, err := l.OpenTurn(&protocol.UserMessage{})
+	turn, err := l.Send(context.Background(), &protocol.UserMessage{})
 	require.NoError(t, err)
 	c, err := l.Consume()
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -94,7 +95,7 @@ func TestGateProof(t *testing.T) {
 			for _, wanted := range []bool{true, false} {
 				r := newRig(t, func(c *routertest.Config) { c.ProveGates, c.Discard = wanted, true })
 				for _, m := range tc.sent {
-					_, err := r.OpenTurn(m)
+					_, err := r.Send(context.Background(), m)
 					require.NoError(t, err)
 				}
 				r.TakeDue()

@@ -136,7 +136,7 @@ func TestAReaderUnderPressureGoesOn(t *testing.T) {
 func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 6000}))
-	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	call, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt"}`), 0)
 	require.NoError(t, err)
 	var want []string
 	for i := range 4 {
@@ -164,9 +164,9 @@ func TestPastTheHardBoundPartialsGoOldestFirst(t *testing.T) {
 func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: 4000}))
-	first, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	first, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt"}`), 0)
 	require.NoError(t, err)
-	second, err := r.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
+	second, err := r.Call("set_model", json.RawMessage(`{"subtype":"set_model"}`), 0)
 	require.NoError(t, err)
 	r.wrote()
 	for range 4 {

@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -14,11 +15,11 @@ func TestCallsAndMessagesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	send := func(uuid string) {
-		_, err := r.OpenTurn(&protocol.UserMessage{Common: protocol.Common{UUID: uuid}})
+		_, err := r.Send(context.Background(), &protocol.UserMessage{Common: protocol.Common{UUID: uuid}})
 		require.NoError(t, err)
 	}
 	call := func(subtype string) {
-		_, err := r.OpenCall(subtype, json.RawMessage(`{"subtype":"`+subtype+`"}`))
+		_, err := r.Call(subtype, json.RawMessage(`{"subtype":"`+subtype+`"}`), 0)
 		require.NoError(t, err)
 	}
 	send("one")

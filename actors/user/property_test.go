@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,13 +19,13 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// TestAnsweredOnceInAnyOrder drives a ledger through random interleavings of
+// TestAnsweredOnceInAnyOrder drives a session through random interleavings of
 // what the agent, the actors and the user do, and compares it with a model.
 func TestAnsweredOnceInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &model{rt: rt, ids: make(map[string]*modelID), rig: newRig(t, limits(session.Limits{Bytes: 1000, HardBytes: hardBytes, Control: 10 * time.Second}))}
-		_, err := m.OpenTurn(userMessage("u")) // answers are remembered in a turn
+		_, err := m.Send(context.Background(), userMessage("u")) // answers are remembered in a turn
 		require.NoError(rt, err)
 		rt.Repeat(map[string]func(*rapid.T){
 			"":               func(*rapid.T) { m.check() },
@@ -55,7 +56,7 @@ const (
 	lineBytes = 500
 )
 
-// model is what a ledger should have done after any number of steps.
+// model is what a session should have done after any number of steps.
 type model struct {
 	*rig
 	rt *rapid.T
@@ -99,7 +100,7 @@ var (
 	errAbandoned = errors.New("abandoned")
 )
 
-// put gives one line to the ledger if the reader may read, and does what it does.
+// put gives one line to the session if the reader may read, and does what it does.
 func (m *model) put(line string, do func()) bool {
 	m.full()
 	if !m.mayRead() {
@@ -110,7 +111,7 @@ func (m *model) put(line string, do func()) bool {
 	return true
 }
 
-// full finds the calls that a ledger fails because nobody reads.
+// full finds the calls that a session fails because nobody reads.
 func (m *model) full() {
 	if m.mayRead() {
 		return
@@ -147,7 +148,7 @@ func (m *model) asks(id string) {
 
 func (q *modelRequest) line() string { return runs(`"`+q.id+`"`, q.command) }
 
-// comes is what a ledger does with a request, new or not.
+// comes is what a session does with a request, new or not.
 func (m *model) comes(q *modelRequest) {
 	if m.ids[q.id] == nil {
 		m.ids[q.id] = &modelID{}
@@ -269,7 +270,7 @@ func (m *model) callbackEnds() {
 }
 
 func (m *model) userCalls() {
-	call, err := m.OpenCall("set_model", json.RawMessage(`{"subtype":"set_model"}`))
+	call, err := m.Call("set_model", json.RawMessage(`{"subtype":"set_model"}`), 0)
 	if m.closing {
 		require.ErrorIs(m.rt, err, session.ErrClosed)
 		return

@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a ledger in virtual time whose agent is initialized, with a record of what
+// rig is a user's side in virtual time whose agent is initialized, with a record of what
 // it writes and reports.
 type rig struct {
-	*routertest.Ledger
+	*routertest.Side
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
@@ -92,7 +92,7 @@ func newRaw(t testing.TB, change ...func(*routertest.Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
-	r.Ledger = routertest.New(cfg)
+	r.Side = routertest.New(cfg)
 	r.SetOutlet(r.out)
 	t.Cleanup(r.sched.Close)
 	return r
@@ -107,7 +107,7 @@ func newRig(t testing.TB, change ...func(*routertest.Config)) *rig {
 	return r
 }
 
-// limits changes the limits of a rig's ledger.
+// limits changes the limits of a rig.
 func limits(l session.Limits) func(*routertest.Config) {
 	return func(c *routertest.Config) { c.Limits = &l }
 }
@@ -128,7 +128,7 @@ func (r *rig) frames(lines ...string) []protocol.Frame {
 	return all
 }
 
-// read gives lines to the ledger, as one read of the agent's output. It returns the
+// read gives lines to the routing, as one read of the agent's output. It returns the
 // calls of the rig that were answered.
 func (r *rig) read(lines ...string) (settled []*user.Call) {
 	r.t.Helper()
@@ -149,7 +149,7 @@ func (r *rig) wrote() []string {
 // turn opens a turn under a uuid and writes it.
 func (r *rig) turn(uuid string) *user.Turn {
 	r.t.Helper()
-	turn, err := r.OpenTurn(userMessage(uuid))
+	turn, err := r.Send(context.Background(), userMessage(uuid))
 	require.NoError(r.t, err)
 	return turn
 }
@@ -270,7 +270,7 @@ const filled = 33<<20 - 32<<10
 func (r *rig) fill() {
 	r.t.Helper()
 	for _, size := range []int{32 << 20, filled - 32<<20} {
-		_, err := r.OpenTurn(userMessage(fmt.Sprint(fills, size)))
+		_, err := r.Send(context.Background(), userMessage(fmt.Sprint(fills, size)))
 		require.NoError(r.t, err)
 	}
 	lines := r.out.lines

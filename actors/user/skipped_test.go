@@ -1,6 +1,7 @@
 package user_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -169,7 +170,7 @@ func TestASkippedLineIsKnownByItsOwnType(t *testing.T) {
 func TestAResultBeforeAnyMessageWasWritten(t *testing.T) {
 	t.Parallel()
 	r := newRaw(t)
-	turn, err := r.OpenTurn(userMessage("a"))
+	turn, err := r.Send(context.Background(), userMessage("a"))
 	require.NoError(t, err)
 	r.read(plainResult, success("troupe-1", `{}`))
 	assert.False(t, isClosed(turn.Done()))

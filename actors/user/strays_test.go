@@ -114,16 +114,16 @@ func TestATurnInterruptedBeforeItBegan(t *testing.T) {
 
 func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*routertest.Ledger){
-		"its output ends": (*routertest.Ledger).EndOfInput,
-		"a close":         func(l *routertest.Ledger) { l.BeginClosing(true) },
+	for name, end := range map[string]func(*routertest.Side){
+		"its output ends": (*routertest.Side).EndOfInput,
+		"a close":         func(l *routertest.Side) { l.BeginClosing(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, repeatsInit)
 			a := r.turn("a")
 			r.read(plainResult)
-			end(r.Ledger)
+			end(r.Side)
 			r.requireEnded(nil, a)
 		})
 	}

@@ -50,10 +50,10 @@ const (
 // Rest gives up what messages that nobody has read hold besides themselves: room for
 // others, and the rest of the chunks that they were read in. The session may do nothing
 // for long.
-func (l *Ledger) Rest() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stream.entries.compact(func(e *Entry) {
+func (u *Side) Rest() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.stream.entries.compact(func(e *Entry) {
 		if len(e.Frame.Raw) < largePart {
 			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
 		}
@@ -63,21 +63,21 @@ func (l *Ledger) Rest() {
 // largePart is the length of a line from which on it is a large part of its chunk.
 const largePart = 16 << 10
 
-func (l *Ledger) deliver(e *machine.Entry) {
+func (u *Side) deliver(e *machine.Entry) {
 	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task, Recovered: e.Recovered}
 	for i := range e.Ends {
-		if t := l.turnOver(&e.Ends[i]); t != nil {
+		if t := u.turnOver(&e.Ends[i]); t != nil {
 			entry.Turns = append(entry.Turns, t)
 		}
 	}
 	n := int64(len(e.Frame.Raw))
-	l.stream.bytes += n
+	u.stream.bytes += n
 	if n > machine.LargeLine {
-		l.stream.largeBytes += n
+		u.stream.largeBytes += n
 	}
-	l.stream.entries.push(entry)
-	l.stream.next = e.Seq + 1
-	l.stream.waits = false // if it does, it looks
+	u.stream.entries.push(entry)
+	u.stream.next = e.Seq + 1
+	u.stream.waits = false // if it does, it looks
 }
 
 // pop takes the next message; its credit is not paid back yet.
@@ -112,20 +112,20 @@ func (s *stream) bill(empty, dropped bool) machine.Consumed {
 }
 
 // pay gives credit back for what was consumed.
-func (l *Ledger) pay(in machine.Consumed, user bool) {
+func (u *Side) pay(in machine.Consumed, user bool) {
 	if in != (machine.Consumed{}) {
-		l.cfg.Router(in, user)
+		u.cfg.Router(in, user)
 	}
 }
 
 // owesMuch reports whether the credit for what was consumed has to go back now. While
 // the reader stands still it also says that somebody reads.
-func (l *Ledger) owesMuch() bool {
-	s := &l.stream
-	if !l.sum.Stalled {
+func (u *Side) owesMuch() bool {
+	s := &u.stream
+	if !u.sum.Stalled {
 		return s.unpaid.Bytes > paysAt || s.unpaid.Messages > paysAt/messageBytes
 	}
-	now, limits := l.now(), l.cfg.Limits
+	now, limits := u.now(), u.cfg.Limits
 	late := limits.Consumer > 0 && now.Sub(s.paidAt)*stalledPays >= limits.Consumer
 	if !late && s.unpaid.Messages*stalledPays < limits.Messages && s.unpaid.Bytes*stalledPays < limits.Bytes {
 		return false
@@ -147,9 +147,9 @@ func (s *stream) releaseBudget() {
 
 // trim removes partial messages, oldest first, until what is held weighs at most
 // target.
-func (l *Ledger) trim(target int64) {
-	s := &l.stream
-	l.pay(s.bill(false, false), false)
+func (u *Side) trim(target int64) {
+	s := &u.stream
+	u.pay(s.bill(false, false), false)
 	kept, weight := fifo[Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
 	count, bytes := 0, int64(0)
 	for s.entries.len() > 0 {
@@ -165,48 +165,48 @@ func (l *Ledger) trim(target int64) {
 		kept.push(e)
 	}
 	s.entries = kept
-	l.pay(s.bill(false, true), false)
+	u.pay(s.bill(false, true), false)
 	if count > 0 {
-		l.cfg.Emit(&session.MessagesDropped{Count: count, Bytes: bytes})
+		u.cfg.Emit(&session.MessagesDropped{Count: count, Bytes: bytes})
 	}
 }
 
 // Consumer reads the stream. It is used by one task at a time.
-type Consumer struct{ l *Ledger }
+type Consumer struct{ u *Side }
 
 // Consume makes the caller the one consumer of the stream; [session.ErrBusy] if
 // there is one already.
-func (l *Ledger) Consume() (*Consumer, error) {
-	l.mu.Lock()
-	if l.stream.consumer != nil {
-		l.mu.Unlock()
+func (u *Side) Consume() (*Consumer, error) {
+	u.mu.Lock()
+	if u.stream.consumer != nil {
+		u.mu.Unlock()
 		return nil, session.ErrBusy
 	}
-	c := &Consumer{l: l}
-	l.stream.consumer = c
-	tell := !l.terminal
-	l.mu.Unlock()
+	c := &Consumer{u: u}
+	u.stream.consumer = c
+	tell := !u.terminal
+	u.mu.Unlock()
 	if tell {
-		l.cfg.Router(machine.Reads{On: true}, true)
+		u.cfg.Router(machine.Reads{On: true}, true)
 	}
 	return c, nil
 }
 
 // Release gives the stream back. What was not read stays for the next one.
 func (c *Consumer) Release() {
-	l := c.l
-	l.mu.Lock()
-	if l.stream.consumer != c {
-		l.mu.Unlock()
+	u := c.u
+	u.mu.Lock()
+	if u.stream.consumer != c {
+		u.mu.Unlock()
 		return
 	}
-	l.stream.consumer, l.stream.waits = nil, false
-	l.stream.entries.rest()
-	bill, tell := l.stream.bill(false, false), !l.terminal
-	l.mu.Unlock()
+	u.stream.consumer, u.stream.waits = nil, false
+	u.stream.entries.rest()
+	bill, tell := u.stream.bill(false, false), !u.terminal
+	u.mu.Unlock()
 	if tell {
-		l.pay(bill, true)
-		l.cfg.Router(machine.Reads{}, true)
+		u.pay(bill, true)
+		u.cfg.Router(machine.Reads{}, true)
 	}
 }
 
@@ -220,11 +220,11 @@ func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ct
 func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 	for {
 		e, bill, wake, err := c.next(t)
-		c.l.pay(bill, true)
+		c.u.pay(bill, true)
 		if wake == nil {
 			return e, err
 		}
-		if err := c.l.await(ctx, wake); err != nil {
+		if err := c.u.await(ctx, wake); err != nil {
 			return Entry{}, err
 		}
 	}
@@ -232,16 +232,16 @@ func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 
 // next returns a message, or the end, or what to wait for; and what has to be paid.
 func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan struct{}, err error) {
-	l := c.l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	s := &l.stream
+	u := c.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := &u.stream
 	s.waits = false
 	for s.entries.len() > 0 && !t.overBefore(s.entries.front().Seq) && (t == nil || !s.undecided(s.entries.front())) {
 		if e = s.pop(); t != nil && !t.owns(&e) {
 			continue
 		}
-		if !l.terminal && l.owesMuch() {
+		if !u.terminal && u.owesMuch() {
 			bill = s.bill(false, false)
 		}
 		return e, bill, nil, nil
@@ -249,15 +249,15 @@ func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan st
 	switch {
 	case t != nil && t.state == machine.TurnEnded:
 		return Entry{}, bill, nil, io.EOF
-	case l.terminal && l.reason != nil:
-		return Entry{}, bill, nil, l.reason
-	case l.terminal:
+	case u.terminal && u.reason != nil:
+		return Entry{}, bill, nil, u.reason
+	case u.terminal:
 		return Entry{}, bill, nil, io.EOF
 	}
 	s.waits = true
-	if l.sum.Stalled {
+	if u.sum.Stalled {
 		bill = s.bill(true, false)
-	} else if l.owesMuch() {
+	} else if u.owesMuch() {
 		bill = s.bill(false, false)
 	}
 	return Entry{}, bill, s.wake.wait(), nil

@@ -47,16 +47,16 @@ func TestEveryMessageHasAUUIDOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	m := userMessage("")
-	first, err := r.OpenTurn(m)
+	first, err := r.Send(context.Background(), m)
 	require.NoError(t, err)
 	assert.Len(t, first.UUID, 36)
 	assert.Empty(t, m.UUID, "the caller's message is left alone")
 	assert.Equal(t, []string{`{"type":"user","uuid":"` + first.UUID + `"}`}, r.wrote())
-	second, err := r.OpenTurn(m)
+	second, err := r.Send(context.Background(), m)
 	require.NoError(t, err)
 	assert.NotEqual(t, first.UUID, second.UUID)
 
-	_, err = r.OpenTurn(userMessage(first.UUID))
+	_, err = r.Send(context.Background(), userMessage(first.UUID))
 	require.ErrorContains(t, err, first.UUID)
 }
 
@@ -178,7 +178,7 @@ func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	running, queued, kept := r.turn("a"), r.turn("b"), r.turn("c")
-	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt","cancel_queued":true}`))
+	call, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt","cancel_queued":true}`), 0)
 	require.NoError(t, err)
 	r.read(success(call.ID, `{"still_queued":["c"],"cancelled":["b","nobody"]}`))
 	r.requireEnded(session.ErrNotRun, queued)
@@ -192,11 +192,11 @@ func TestOnlyInterruptsCancelTurns(t *testing.T) {
 	r := newRig(t)
 	turn := r.turn("a")
 	for _, response := range []string{`{"cancelled":["a"]}`, `{"cancelled":["a",3]}`, `{"cancelled":true}`} {
-		call, err := r.OpenCall("cancel_async_message", json.RawMessage(`{"subtype":"cancel_async_message"}`))
+		call, err := r.Call("cancel_async_message", json.RawMessage(`{"subtype":"cancel_async_message"}`), 0)
 		require.NoError(t, err)
 		r.read(success(call.ID, response))
 	}
-	call, err := r.OpenCall("interrupt", json.RawMessage(`{"subtype":"interrupt"}`))
+	call, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt"}`), 0)
 	require.NoError(t, err)
 	r.read(success(call.ID, `{"cancelled":true}`))
 	r.requireOpen(turn)
@@ -240,12 +240,12 @@ func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 			return encodeUser(m)
 		}
 	})
-	_, err := r.OpenTurn(userMessage("bad"))
+	_, err := r.Send(context.Background(), userMessage("bad"))
 	require.ErrorIs(t, err, odd)
 	require.ErrorContains(t, err, "encode user message bad")
-	large, err := r.OpenTurn(userMessage("large"))
+	large, err := r.Send(context.Background(), userMessage("large"))
 	require.NoError(t, err)
-	good, err := r.OpenTurn(userMessage("good"))
+	good, err := r.Send(context.Background(), userMessage("good"))
 	require.NoError(t, err)
 	r.requireEnded(session.ErrTooLarge, large)
 	r.requireOpen(good)
@@ -256,7 +256,7 @@ func TestADeadTransportTakesNoMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.SetOutlet(nil)
-	turn, err := r.OpenTurn(userMessage("a"))
+	turn, err := r.Send(context.Background(), userMessage("a"))
 	require.NoError(t, err)
 	assert.Empty(t, r.wrote())
 	assert.False(t, r.InFlight())
@@ -274,16 +274,16 @@ func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			written := r.turn("a")
-			queued, err := r.OpenTurn(userMessage("b"))
+			queued, err := r.Send(context.Background(), userMessage("b"))
 			require.NoError(t, err)
 			r.BeginClosing(c.reason == nil)
-			_, err = r.OpenTurn(userMessage("c"))
+			_, err = r.Send(context.Background(), userMessage("c"))
 			require.ErrorIs(t, err, session.ErrClosed)
 			assert.Equal(t, c.reason != nil, strings.Contains(err.Error(), "the agent is gone"), "it says why before it is over: %v", err)
 			r.requireOpen(written)
 			r.Terminate(c.reason)
 			r.requireEnded(c.want, written, queued)
-			_, err = r.OpenTurn(userMessage("d"))
+			_, err = r.Send(context.Background(), userMessage("d"))
 			require.ErrorIs(t, err, session.ErrClosed)
 			if c.reason != nil {
 				require.ErrorIs(t, err, broken, "and says why")
@@ -301,7 +301,7 @@ func TestRoomForMessages(t *testing.T) {
 	admitted := 0
 	for i := range senders {
 		r.sched.Go(func() {
-			_, err := r.AdmitTurn(context.Background(), userMessage(fmt.Sprint(i)))
+			_, err := r.Send(context.Background(), userMessage(fmt.Sprint(i)))
 			assert.NoError(t, err)
 			admitted++
 		})
@@ -313,7 +313,7 @@ func TestRoomForMessages(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	full := errors.New("still full")
 	cancel(full)
-	_, err := r.AdmitTurn(ctx, userMessage("late"))
+	_, err := r.Send(ctx, userMessage("late"))
 	require.ErrorIs(t, err, full)
 
 	for range 3 {
@@ -335,7 +335,7 @@ func TestASessionThatEndsTurnsWaitingMessagesAway(t *testing.T) {
 		r.turn(fmt.Sprint(i))
 	}
 	var end error
-	r.sched.Go(func() { _, end = r.AdmitTurn(context.Background(), userMessage("late")) })
+	r.sched.Go(func() { _, end = r.Send(context.Background(), userMessage("late")) })
 	require.NoError(t, r.sched.Run(100))
 	require.NoError(t, end)
 	r.Terminate(nil)
@@ -350,24 +350,24 @@ func TestRefusedTurns(t *testing.T) {
 		r.turn(fmt.Sprint(i))
 	}
 	var refused error
-	r.sched.Go(func() { _, refused = r.AdmitTurn(context.Background(), userMessage("late")) })
+	r.sched.Go(func() { _, refused = r.Send(context.Background(), userMessage("late")) })
 	require.NoError(t, r.sched.Run(100))
 	require.NoError(t, refused)
 	r.RefuseTurns()
 	require.NoError(t, r.sched.Run(100))
 	require.ErrorIs(t, refused, session.ErrDraining, "it waits for no room any more")
-	_, err := r.AdmitTurn(t.Context(), userMessage("later"))
+	_, err := r.Send(t.Context(), userMessage("later"))
 	require.ErrorIs(t, err, session.ErrDraining)
 	require.Equal(t, 256, r.Snapshot().OpenTurns, "the others go on")
 	r.Terminate(nil)
-	_, err = r.AdmitTurn(t.Context(), userMessage("latest"))
+	_, err = r.Send(t.Context(), userMessage("latest"))
 	require.ErrorIs(t, err, session.ErrClosed)
 }
 
 func TestNothingIsWrittenAfterClose(t *testing.T) {
 	t.Parallel()
 	r := newRaw(t)
-	queued, err := r.OpenTurn(userMessage("a"))
+	queued, err := r.Send(context.Background(), userMessage("a"))
 	require.NoError(t, err)
 	r.call("set_model")
 	r.wrote()

@@ -148,7 +148,7 @@ const actorLibrary = "github.com/asynkron/protoactor-go"
 var permitted = [6]string{
 	// Users wait in it, on goroutines of their own, for what the router tells. Under it:
 	// Budget, the runtime's locks for events, the router's mailbox.
-	"actors/user.Ledger",
+	"actors/user.Side",
 	// All sessions of a runtime draw on it. Under it: nothing.
 	"actors/user.Budget",
 	// The launch, the exit and the pumps of a process are tasks, which block. Under it:
@@ -167,4 +167,4 @@ var permitted = [6]string{
 }
 
 // double is a router without an actor, for tests.
-const double = "actors/router/routertest.Ledger"
+const double = "actors/router/routertest.Side"

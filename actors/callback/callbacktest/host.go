@@ -11,9 +11,9 @@ import (
 
 // Host is what a callback actor has around it: a routing, and a parent.
 type Host struct {
-	Ledger *routertest.Ledger
-	At     kernel.Address[machine.ToCallback]
-	Box    callback.Box
+	Side *routertest.Side
+	At   kernel.Address[machine.ToCallback]
+	Box  callback.Box
 
 	router kernel.Address[machine.Input]
 	parent kernel.Address[spawn]
@@ -27,7 +27,7 @@ type spawn struct {
 	done  *kernel.Promise[struct{}]
 }
 
-// NewHost returns a host on sys, with a ledger of cfg, whose agent is initialized.
+// NewHost returns a host on sys, with the user's side of cfg, whose agent is initialized.
 func NewHost(sys *kernel.System, cfg routertest.Config, out routertest.Outlet) (*Host, error) {
 	h := &Host{}
 	cfg.Clock, cfg.Rand, cfg.Exec = sys.Clock(), sys.Rand(), sys.Executor()
@@ -36,11 +36,11 @@ func NewHost(sys *kernel.System, cfg routertest.Config, out routertest.Outlet) (
 			h.At.Tell(nil, m)
 		}
 	}
-	h.Ledger = routertest.New(cfg)
-	h.Ledger.SetOutlet(out)
-	routertest.Begin(h.Ledger)
+	h.Side = routertest.New(cfg)
+	h.Side.SetOutlet(out)
+	routertest.Begin(h.Side)
 	if err := kernel.SpawnRoot[machine.Input](sys, "router", &h.router, behavior[machine.Input]{func(_ *kernel.Context[machine.Input], in machine.Input) {
-		h.Ledger.Tell(in)
+		h.Side.Tell(in)
 	}}); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (h *Host) Start(a *callback.Actor) *kernel.Promise[struct{}] {
 
 // Lost denies what the dead incarnation had taken, as its supervisor does.
 func (h *Host) Lost(reason string) {
-	h.Ledger.Tell(machine.CallbacksLost{Seqs: h.Box.Lost(), Reason: reason})
+	h.Side.Tell(machine.CallbacksLost{Seqs: h.Box.Lost(), Reason: reason})
 }
 
 // behavior is an actor that is a function.

@@ -20,7 +20,7 @@ import (
 // failures.
 type Rig struct {
 	Sched  *sim.Scheduler
-	Ledger *routertest.Ledger
+	Side   *routertest.Side
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
 	Events []*session.CallbackFailed
@@ -29,7 +29,7 @@ type Rig struct {
 	host *Host
 }
 
-// New runs what build returns, with the rig's ledger; deny answers for callbacks that
+// New runs what build returns, with the rig's user's side; deny answers for callbacks that
 // fail.
 func New(t *testing.T, build func(*Rig) *callback.Actor, deny func(protocol.Frame, string) ([]byte, string)) *Rig {
 	t.Helper()
@@ -41,7 +41,7 @@ func New(t *testing.T, build func(*Rig) *callback.Actor, deny func(protocol.Fram
 		Emit:   r.emit,
 	}, r)
 	r.must(err)
-	r.Ledger, r.Lines = r.host.Ledger, nil // initialize
+	r.Side, r.Lines = r.host.Side, nil // initialize
 	actor := build(r)
 	actor.Emit = r.emit
 	r.host.Start(actor)
@@ -76,7 +76,7 @@ func (r *Rig) Ask(line string, d time.Duration) {
 	if !machine.IsControl(f.Type) {
 		r.t.Fatalf("%s is no control frame", line)
 	}
-	r.Ledger.Put([]protocol.Frame{f})
+	r.Side.Put([]protocol.Frame{f})
 	r.Pass(0)
 	r.Pass(d)
 }

@@ -1,4 +1,4 @@
-// Package routertest joins a ledger and its routing without the actors between them:
+// Package routertest joins the user's side and its routing without the actors between them:
 // whatever is told to the routing is handled at once. It is for the tests of the
 // packages around them.
 //

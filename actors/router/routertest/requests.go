@@ -34,22 +34,22 @@ func (r *Request) end(why error) {
 	}
 }
 
-func (l *Ledger) cancel(e machine.Cancel) {
-	i := slices.IndexFunc(l.open, func(r *Request) bool { return r.seq == e.Seq })
+func (s *Side) cancel(e machine.Cancel) {
+	i := slices.IndexFunc(s.open, func(r *Request) bool { return r.seq == e.Seq })
 	if i < 0 {
 		return
 	}
-	r := l.open[i]
-	l.open = slices.Delete(l.open, i, i+1)
+	r := s.open[i]
+	s.open = slices.Delete(s.open, i, i+1)
 	r.end(e.Why)
 }
 
 // Take takes the requests of a kind that nobody has taken.
-func (l *Ledger) Take(kind session.Kind) []*Request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *Side) Take(kind session.Kind) []*Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var taken []*Request
-	for _, r := range l.open {
+	for _, r := range s.open {
 		if r.Kind == kind && !r.taken {
 			r.taken = true
 			taken = append(taken, r)
@@ -59,16 +59,16 @@ func (l *Ledger) Take(kind session.Kind) []*Request {
 }
 
 // Waiting reports whether there are some.
-func (l *Ledger) Waiting(kind session.Kind) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.open, func(r *Request) bool { return r.Kind == kind && !r.taken })
+func (s *Side) Waiting(kind session.Kind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.open, func(r *Request) bool { return r.Kind == kind && !r.taken })
 }
 
 // Scope binds a context to a request. It reports false if the request is over.
-func (l *Ledger) Scope(r *Request, cancel context.CancelCauseFunc) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *Side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r.over {
 		return false
 	}
@@ -79,52 +79,52 @@ func (l *Ledger) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 // Answer, Refuse, Fail and Drop end a request. They report false if it was over.
 
 // Answer gives a success, or an error.
-func (l *Ledger) Answer(r *Request, response json.RawMessage, errText string) bool {
-	return l.answer(r, machine.Answered{Response: response, ErrText: errText})
+func (s *Side) Answer(r *Request, response json.RawMessage, errText string) bool {
+	return s.answer(r, machine.Answered{Response: response, ErrText: errText})
 }
 
 // Refuse gives an error with a code.
-func (l *Ledger) Refuse(r *Request, text, code string) bool {
-	return l.answer(r, machine.Answered{ErrText: text, Code: code})
+func (s *Side) Refuse(r *Request, text, code string) bool {
+	return s.answer(r, machine.Answered{ErrText: text, Code: code})
 }
 
 // Fail answers without a callback.
-func (l *Ledger) Fail(r *Request, reason string, cause error) bool {
-	return l.answer(r, machine.Answered{Deny: reason, Cause: cause})
+func (s *Side) Fail(r *Request, reason string, cause error) bool {
+	return s.answer(r, machine.Answered{Deny: reason, Cause: cause})
 }
 
 // Drop answers nothing.
-func (l *Ledger) Drop(r *Request) bool { return l.answer(r, machine.Answered{Drop: true}) }
+func (s *Side) Drop(r *Request) bool { return s.answer(r, machine.Answered{Drop: true}) }
 
-func (l *Ledger) answer(r *Request, a machine.Answered) bool {
+func (s *Side) answer(r *Request, a machine.Answered) bool {
 	a.Seq, a.ID, a.Kind = r.seq, r.ID, r.Kind
-	l.mu.Lock()
+	s.mu.Lock()
 	open := !r.over
-	l.mu.Unlock()
-	l.Tell(a)
+	s.mu.Unlock()
+	s.Tell(a)
 	return open
 }
 
 // FailTaken is the death of a callback actor.
-func (l *Ledger) FailTaken(kind session.Kind, reason string) {
-	l.failTaken(reason, func(r *Request) bool { return r.Kind == kind })
+func (s *Side) FailTaken(kind session.Kind, reason string) {
+	s.failTaken(reason, func(r *Request) bool { return r.Kind == kind })
 }
 
 // FailAllTaken is the death of all of them.
-func (l *Ledger) FailAllTaken(reason string) {
-	l.failTaken(reason, func(*Request) bool { return true })
+func (s *Side) FailAllTaken(reason string) {
+	s.failTaken(reason, func(*Request) bool { return true })
 }
 
-func (l *Ledger) failTaken(reason string, which func(*Request) bool) {
-	l.mu.Lock()
+func (s *Side) failTaken(reason string, which func(*Request) bool) {
+	s.mu.Lock()
 	var seqs []uint64
-	for _, r := range l.open {
+	for _, r := range s.open {
 		if r.taken && which(r) {
 			seqs = append(seqs, r.seq)
 		}
 	}
-	l.mu.Unlock()
+	s.mu.Unlock()
 	if len(seqs) > 0 {
-		l.Tell(machine.CallbacksLost{Seqs: seqs, Reason: reason})
+		s.Tell(machine.CallbacksLost{Seqs: seqs, Reason: reason})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Config is that of a routing and of its ledger. Router of the ledger is filled in.
+// Config is that of a routing and of the user's side, whose Router is filled in.
 type Config struct {
 	machine.Config
 	Clock    kernel.Clock
@@ -24,7 +24,7 @@ type Config struct {
 	UserLine func(*protocol.UserMessage) ([]byte, error)
 	Emit     func(session.Event)
 
-	// Told receives the effects that are for others than the ledger. Optional.
+	// Told receives the effects that are for others than the user's side. Optional.
 	Told func(machine.Effect)
 }
 
@@ -33,10 +33,10 @@ type Outlet interface {
 	Write(lines []byte, as machine.Class) error
 }
 
-// Ledger is a ledger with its router. Safe for concurrent use; a concurrent caller
+// Side is the user's side with its router. Safe for concurrent use; a concurrent caller
 // may return before what it told is handled.
-type Ledger struct {
-	*user.Ledger
+type Side struct {
+	*user.Side
 	cfg       Config
 	box       *router.Box
 	router    kernel.Address[machine.Input] // nobody lives at any of these
@@ -64,214 +64,214 @@ type Due struct {
 }
 
 // New returns one without a process.
-func New(cfg Config) *Ledger {
+func New(cfg Config) *Side {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
 	if cfg.Told == nil {
 		cfg.Told = func(machine.Effect) {}
 	}
-	l := &Ledger{cfg: cfg}
-	l.Ledger = user.New(user.Config{
+	s := &Side{cfg: cfg}
+	s.Side = user.New(user.Config{
 		Limits: cfg.Limits, Clock: cfg.Clock, Rand: cfg.Rand, Exec: cfg.Exec, Budget: cfg.Budget, UserLine: cfg.UserLine,
-		Emit: cfg.Emit, Router: func(in machine.Input, _ bool) { l.Tell(in) },
+		Emit: cfg.Emit, Router: func(in machine.Input, _ bool) { s.Tell(in) },
 	})
-	limits := l.Limits()
+	limits := s.Limits()
 	cfg.Config.Limits = &limits
-	l.box = router.NewBox(router.Config{
-		Clock: drains{cfg.Clock, l}, Ledger: l.Ledger, Budget: cfg.Budget, Emit: cfg.Emit,
-		Self: &l.router, Session: &l.session, Transport: &l.transport, Callbacks: &l.callbacks,
+	s.box = router.NewBox(router.Config{
+		Clock: drains{cfg.Clock, s}, User: s.Side, Budget: cfg.Budget, Emit: cfg.Emit,
+		Self: &s.router, Session: &s.session, Transport: &s.transport, Callbacks: &s.callbacks,
 		Named: func(string) {}, Mirror: func([]byte) {},
 	}, cfg.Config)
-	return l
+	return s
 }
 
 // drains is a clock whose timers leave inputs that are handled at once.
 type drains struct {
 	kernel.Clock
-	l *Ledger
+	s *Side
 }
 
 func (d drains) AfterFunc(after time.Duration, f func()) kernel.Timer {
 	return d.Clock.AfterFunc(after, func() {
 		f()
-		d.l.drain()
+		d.s.drain()
 	})
 }
 
 // Budget is what large lines draw on.
-func (l *Ledger) Budget() *user.Budget { return l.cfg.Budget }
+func (s *Side) Budget() *user.Budget { return s.cfg.Budget }
 
 // Tell gives the routing an input, after those that are being handled.
-func (l *Ledger) Tell(in machine.Input) {
-	l.router.Tell(nil, in)
-	l.drain()
+func (s *Side) Tell(in machine.Input) {
+	s.router.Tell(nil, in)
+	s.drain()
 }
 
 // drain handles what was told, unless somebody does.
-func (l *Ledger) drain() {
-	for l.router.Depth() > 0 {
-		l.busyMu.Lock()
-		busy := l.busy
-		l.busy = true
-		l.busyMu.Unlock()
+func (s *Side) drain() {
+	for s.router.Depth() > 0 {
+		s.busyMu.Lock()
+		busy := s.busy
+		s.busy = true
+		s.busyMu.Unlock()
 		if busy {
 			return // and looks again
 		}
-		l.mu.Lock()
-		l.try(l.box.Drain)
-		l.mu.Unlock()
-		l.busyMu.Lock()
-		l.busy = false
-		l.busyMu.Unlock()
+		s.mu.Lock()
+		s.try(s.box.Drain)
+		s.mu.Unlock()
+		s.busyMu.Lock()
+		s.busy = false
+		s.busyMu.Unlock()
 	}
 }
 
 // try has the box make steps, which may panic, and takes what they told.
-func (l *Ledger) try(steps func()) {
-	defer l.hear()
+func (s *Side) try(steps func()) {
+	defer s.hear()
 	defer func() {
 		if p := recover(); p != nil {
-			l.broken = &session.PanicError{Value: p, Stack: debug.Stack()}
-			l.due.Changed = true
+			s.broken = &session.PanicError{Value: p, Stack: debug.Stack()}
+			s.due.Changed = true
 		}
 	}()
 	steps()
 }
 
 // hear takes what the box has told the actors around it.
-func (l *Ledger) hear() {
-	for _, m := range l.session.Take() {
+func (s *Side) hear() {
+	for _, m := range s.session.Take() {
 		switch m := m.(type) {
 		case machine.Unusable:
-			l.failed, l.due.Changed = m.Err, true
+			s.failed, s.due.Changed = m.Err, true
 		case machine.Changed:
-			l.due.Changed = true
+			s.due.Changed = true
 		}
 	}
-	if all := l.callbacks.Made(); all != nil {
+	if all := s.callbacks.Made(); all != nil {
 		for kind := range all.Kinds {
 			for _, m := range all.Kinds[kind].Take() {
 				switch m := m.(type) {
 				case machine.Run:
-					l.open = append(l.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, seq: m.Seq})
-					l.due.Kinds[m.Kind] = true
+					s.open = append(s.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, seq: m.Seq})
+					s.due.Kinds[m.Kind] = true
 				case machine.Cancel:
-					l.cancel(m)
+					s.cancel(m)
 				}
-				l.cfg.Told(m.(machine.Effect))
+				s.cfg.Told(m.(machine.Effect))
 			}
 		}
 	}
-	for _, m := range l.transport.Take() {
+	for _, m := range s.transport.Take() {
 		switch m := m.(type) {
 		case machine.Write:
-			if l.outlet != nil {
-				_ = l.outlet.Write(m.Line, m.As)
+			if s.outlet != nil {
+				_ = s.outlet.Write(m.Line, m.As)
 			}
 		case machine.Pause:
-			l.paused = make(chan struct{})
+			s.paused = make(chan struct{})
 		case machine.Resume:
-			close(l.paused)
-			l.paused = nil
+			close(s.paused)
+			s.paused = nil
 		}
-		l.cfg.Told(m.(machine.Effect))
+		s.cfg.Told(m.(machine.Effect))
 	}
 }
 
 // TakeDue returns what happened since the last call.
-func (l *Ledger) TakeDue() Due {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d := l.due
-	l.due = Due{}
+func (s *Side) TakeDue() Due {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.due
+	s.due = Due{}
 	return d
 }
 
 // SetOutlet connects the agent to an outlet, or disconnects it with nil.
-func (l *Ledger) SetOutlet(o Outlet) {
-	l.mu.Lock()
-	l.outlet = o
-	l.mu.Unlock()
+func (s *Side) SetOutlet(o Outlet) {
+	s.mu.Lock()
+	s.outlet = o
+	s.mu.Unlock()
 	if o == nil {
-		l.Tell(machine.Disconnected{})
+		s.Tell(machine.Disconnected{})
 	} else {
-		l.Tell(machine.Connected{Gen: 1})
+		s.Tell(machine.Connected{Gen: 1})
 	}
 }
 
 // Put reads frames of the agent. It reports whether anything is [Due].
-func (l *Ledger) Put(frames []protocol.Frame) bool {
-	l.Tell(machine.FramesRead{Frames: frames})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.due != Due{}
+func (s *Side) Put(frames []protocol.Frame) bool {
+	s.Tell(machine.FramesRead{Frames: frames})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.due != Due{}
 }
 
 // PutSkipped reads a line of which only the head is known.
-func (l *Ledger) PutSkipped(f protocol.Frame) bool { return l.Put([]protocol.Frame{f}) }
+func (s *Side) PutSkipped(f protocol.Frame) bool { return s.Put([]protocol.Frame{f}) }
 
 // Interrupt is a call of the session's own, under that id.
-func (l *Ledger) Interrupt(id string) {
-	l.Tell(machine.Called{ID: id, Subtype: "interrupt", Body: []byte(`{"subtype":"interrupt"}`), Own: true})
+func (s *Side) Interrupt(id string) {
+	s.Tell(machine.Called{ID: id, Subtype: "interrupt", Body: []byte(`{"subtype":"interrupt"}`), Own: true})
 }
 
 // ReadWait is what a reader waits for; nil: nothing. pressed is as in
 // [machine.ReaderAsks].
-func (l *Ledger) ReadWait(pressed bool) <-chan struct{} {
-	if pressed && l.waitsToRead() != nil {
-		l.Tell(machine.ReaderAsks{Pressed: true})
+func (s *Side) ReadWait(pressed bool) <-chan struct{} {
+	if pressed && s.waitsToRead() != nil {
+		s.Tell(machine.ReaderAsks{Pressed: true})
 	}
-	return l.waitsToRead()
+	return s.waitsToRead()
 }
 
-func (l *Ledger) waitsToRead() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.paused
+func (s *Side) waitsToRead() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paused
 }
 
 // EndOfInput is the end of the agent's stdout.
-func (l *Ledger) EndOfInput() { l.Tell(machine.OutputEnded{}) }
+func (s *Side) EndOfInput() { s.Tell(machine.OutputEnded{}) }
 
 // Taken says what the agent has taken.
-func (l *Ledger) Taken(bytes int64) { l.Tell(machine.Taken{Bytes: bytes}) }
+func (s *Side) Taken(bytes int64) { s.Tell(machine.Taken{Bytes: bytes}) }
 
 // Serve says whether requests are given out while the session closes.
-func (l *Ledger) Serve(on bool) {
-	l.mu.Lock()
-	l.serving = on
-	l.mu.Unlock()
-	l.Tell(machine.Serve{On: on})
+func (s *Side) Serve(on bool) {
+	s.mu.Lock()
+	s.serving = on
+	s.mu.Unlock()
+	s.Tell(machine.Serve{On: on})
 }
 
 // BeginClosing turns new work away; abandon: by the user's wish.
-func (l *Ledger) BeginClosing(abandon bool) {
-	l.mu.Lock()
-	serving := l.serving
-	l.mu.Unlock()
+func (s *Side) BeginClosing(abandon bool) {
+	s.mu.Lock()
+	serving := s.serving
+	s.mu.Unlock()
 	var reason error
 	if !abandon {
 		reason = errors.New("the agent is gone")
 	}
-	l.Tell(machine.Closing{Reason: reason, Serve: serving})
+	s.Tell(machine.Closing{Reason: reason, Serve: serving})
 }
 
 // Terminate ends the session.
-func (l *Ledger) Terminate(reason error) {
-	l.mu.Lock()
-	l.try(func() { l.box.Finish(reason) })
-	for _, r := range l.open { // if the routing is broken
+func (s *Side) Terminate(reason error) {
+	s.mu.Lock()
+	s.try(func() { s.box.Finish(reason) })
+	for _, r := range s.open { // if the routing is broken
 		r.end(nil)
 	}
-	l.open = nil
-	l.mu.Unlock()
-	l.End(reason)
+	s.open = nil
+	s.mu.Unlock()
+	s.End(reason)
 }
 
 // Broken is the panic of a step, or nil.
-func (l *Ledger) Broken() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.broken
+func (s *Side) Broken() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }

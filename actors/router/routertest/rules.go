@@ -75,14 +75,14 @@ func (r Rules) Denial(k session.Kind, f protocol.Frame, reason string) (response
 }
 
 // Begin answers the initialize call of a session that has just been connected.
-func Begin(l *Ledger) {
-	for _, w := range l.Snapshot().Waits {
+func Begin(s *Side) {
+	for _, w := range s.Snapshot().Waits {
 		if w.What != "control request initialize" {
 			continue
 		}
 		line := `{"type":"control_response","response":{"subtype":"success","response":{},"request_id":"` + w.ID + `"}}`
 		if f, err := protocol.ParseFrame([]byte(line)); err == nil {
-			l.Put([]protocol.Frame{f})
+			s.Put([]protocol.Frame{f})
 		}
 	}
 }

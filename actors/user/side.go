@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Config is what a ledger needs of its surroundings.
+// Config is what the user's side needs of its surroundings.
 type Config struct {
 	Limits *session.Limits // see [machine.Complete]
 	Clock  kernel.Clock
@@ -24,7 +24,7 @@ type Config struct {
 	Budget *Budget
 	// UserLine makes the line of a user message.
 	UserLine func(*protocol.UserMessage) ([]byte, error)
-	// Emit receives events. It must not call back into the ledger.
+	// Emit receives events. It must not call back into the user's side.
 	Emit func(session.Event)
 	// Router gives the routing an input. user: the goroutine is one of the user's, and
 	// may be used for what follows; otherwise it only tells.
@@ -34,10 +34,10 @@ type Config struct {
 	Sent func(ctx context.Context, at time.Time, m *protocol.UserMessage)
 }
 
-// Ledger is the user's side of a session: the stream, and those who wait for turns
+// Side is the user's side of a session: the stream, and those who wait for turns
 // and calls, by their ids. The router tells it of effects; it tells the router what
 // users want. Safe for concurrent use.
-type Ledger struct {
+type Side struct {
 	cfg  Config
 	done chan struct{}
 
@@ -48,7 +48,7 @@ type Ledger struct {
 	stream stream
 	turns  map[string]*Turn // open, by uuid; nil when there are none
 	calls  map[string]*Call // open, by id
-	idle   signal           // fires when what AwaitIdle and AdmitTurn look at may have changed
+	idle   signal           // fires when what AwaitIdle and Send look at may have changed
 
 	terminal  bool
 	draining  bool // no new user messages
@@ -60,60 +60,60 @@ type Ledger struct {
 	unusable  bool // it must not be used any more
 }
 
-// New returns an empty ledger.
-func New(cfg Config) *Ledger {
+// New returns the user's side of a session that has not begun.
+func New(cfg Config) *Side {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
 	cfg.Limits = machine.Complete(cfg.Limits)
-	l := &Ledger{cfg: cfg, sum: &machine.Summary{}, done: make(chan struct{}), ready: make(chan struct{})}
-	l.stream.budget = cfg.Budget
-	return l
+	u := &Side{cfg: cfg, sum: &machine.Summary{}, done: make(chan struct{}), ready: make(chan struct{})}
+	u.stream.budget = cfg.Budget
+	return u
 }
 
 // Limits returns the limits in force, defaults filled in.
-func (l *Ledger) Limits() session.Limits { return *l.cfg.Limits }
+func (u *Side) Limits() session.Limits { return *u.cfg.Limits }
 
 // Apply carries out an effect of the routing. It reports false if the effect is for
 // somebody else.
-func (l *Ledger) Apply(e machine.Effect) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (u *Side) Apply(e machine.Effect) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	switch e := e.(type) {
 	case machine.Deliver:
 		for i := range e.Entries {
-			l.deliver(&e.Entries[i])
+			u.deliver(&e.Entries[i])
 		}
-		l.stream.wake.fire()
+		u.stream.wake.fire()
 	case machine.Trim:
-		l.trim(e.To)
+		u.trim(e.To)
 	case machine.Unsure:
-		l.stream.unsure, l.stream.unsureFrom = e.On, e.From
-		l.stream.wake.fire()
+		u.stream.unsure, u.stream.unsureFrom = e.On, e.From
+		u.stream.wake.fire()
 	case machine.Moved:
-		if t := l.turns[e.ID]; t != nil {
+		if t := u.turns[e.ID]; t != nil {
 			t.startsAt, t.state = e.Starts, e.State
 		}
-		if !l.stream.begun {
-			l.stream.begun = true
-			l.stream.wake.fire()
+		if !u.stream.begun {
+			u.stream.begun = true
+			u.stream.wake.fire()
 		}
 	case machine.TurnOver:
-		l.turnOver(&e.Outcome)
-		l.stream.wake.fire()
+		u.turnOver(&e.Outcome)
+		u.stream.wake.fire()
 	case machine.CallOver:
-		l.callOver(&e)
+		u.callOver(&e)
 	case machine.Learned:
-		l.facts = e
+		u.facts = e
 	case machine.Unusable:
-		l.unusable = true
+		u.unusable = true
 	case machine.TurnedAway:
-		l.closing = e.Why
+		u.closing = e.Why
 	case machine.TasksChanged:
-		l.tasks = e.Tasks
-		l.idle.fire()
+		u.tasks = e.Tasks
+		u.idle.fire()
 	case machine.Changed:
-		l.changed(e.Summary)
+		u.changed(e.Summary)
 	default:
 		return false
 	}
@@ -121,126 +121,126 @@ func (l *Ledger) Apply(e machine.Effect) bool {
 }
 
 // changed takes the summary; mu is held.
-func (l *Ledger) changed(s *machine.Summary) {
-	stalls := s.Stalled && !l.sum.Stalled
-	l.sum = s
-	l.idle.fire()
+func (u *Side) changed(s *machine.Summary) {
+	stalls := s.Stalled && !u.sum.Stalled
+	u.sum = s
+	u.idle.fire()
 	if stalls { // what was read is not yet paid for
-		l.stream.paidAt = l.now()
-		l.pay(l.stream.bill(l.stream.waits, false), false)
+		u.stream.paidAt = u.now()
+		u.pay(u.stream.bill(u.stream.waits, false), false)
 	}
 }
 
 // End ends the session for good: whoever still waits gets the reason, and the stream
 // ends after what it still holds. Only the first call counts. A nil reason is a normal
 // end.
-func (l *Ledger) End(reason error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.terminal {
+func (u *Side) End(reason error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.terminal {
 		return
 	}
-	l.terminal, l.reason = true, reason
+	u.terminal, u.reason = true, reason
 	why := reason
 	if why == nil {
 		why = session.ErrClosed
 	}
-	for _, id := range slices.Sorted(maps.Keys(l.calls)) {
-		l.callOver(&machine.CallOver{ID: id, Err: why})
+	for _, id := range slices.Sorted(maps.Keys(u.calls)) {
+		u.callOver(&machine.CallOver{ID: id, Err: why})
 	}
-	for _, id := range slices.Sorted(maps.Keys(l.turns)) {
-		t := l.turns[id]
-		l.turnOver(&machine.Outcome{ID: id, Err: why, Starts: t.startsAt, Ends: machine.NotStarted})
+	for _, id := range slices.Sorted(maps.Keys(u.turns)) {
+		t := u.turns[id]
+		u.turnOver(&machine.Outcome{ID: id, Err: why, Starts: t.startsAt, Ends: machine.NotStarted})
 	}
-	l.stream.unsure, l.stream.begun = false, true
-	l.stream.releaseBudget()
-	l.stream.wake.fire()
-	l.idle.fire()
-	l.readyOnce.Do(func() { close(l.ready) })
-	l.cfg.Emit(&session.Ended{Reason: reason}) // before anybody can know: the id is free again
-	close(l.done)
+	u.stream.unsure, u.stream.begun = false, true
+	u.stream.releaseBudget()
+	u.stream.wake.fire()
+	u.idle.fire()
+	u.readyOnce.Do(func() { close(u.ready) })
+	u.cfg.Emit(&session.Ended{Reason: reason}) // before anybody can know: the id is free again
+	close(u.done)
 }
 
 // Terminated reports whether the session has ended.
-func (l *Ledger) Terminated() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.terminal
+func (u *Side) Terminated() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.terminal
 }
 
 // Done is closed when the session has ended.
-func (l *Ledger) Done() <-chan struct{} { return l.done }
+func (u *Side) Done() <-chan struct{} { return u.done }
 
 // Reason is why the session ended; nil for a normal end. Call it after Done.
-func (l *Ledger) Reason() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reason
+func (u *Side) Reason() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.reason
 }
 
 // MarkReady says that the session takes work.
-func (l *Ledger) MarkReady() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ever = true
-	l.readyOnce.Do(func() { close(l.ready) })
+func (u *Side) MarkReady() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ever = true
+	u.readyOnce.Do(func() { close(u.ready) })
 }
 
 // Usable reports whether the session takes work, or has once and the agent is not
 // known to be of no use.
-func (l *Ledger) Usable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ever && !l.unusable
+func (u *Side) Usable() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ever && !u.unusable
 }
 
 // Ready is closed when the session takes work, or has ended before.
-func (l *Ledger) Ready() <-chan struct{} { return l.ready }
+func (u *Side) Ready() <-chan struct{} { return u.ready }
 
 // Initialized is the initialize response; nil until it came.
-func (l *Ledger) Initialized() json.RawMessage { return l.learned().Initialized }
+func (u *Side) Initialized() json.RawMessage { return u.learned().Initialized }
 
 // SessionID is the agent's own id of the session; "" until it told.
-func (l *Ledger) SessionID() string { return l.learned().SessionID }
+func (u *Side) SessionID() string { return u.learned().SessionID }
 
 // Capabilities is what the agent says it can do.
-func (l *Ledger) Capabilities() []string { return slices.Clone(l.learned().Capabilities) }
+func (u *Side) Capabilities() []string { return slices.Clone(u.learned().Capabilities) }
 
 // WritesLost is what the agent says it could not write: a
 // *[session.WritesLostError], or nil.
-func (l *Ledger) WritesLost() error { return l.learned().WritesLost }
+func (u *Side) WritesLost() error { return u.learned().WritesLost }
 
-func (l *Ledger) learned() machine.Learned {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.facts
+func (u *Side) learned() machine.Learned {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.facts
 }
 
 // Unread is the number of messages that were read from the agent and not consumed,
 // and their bytes.
-func (l *Ledger) Unread() (messages int, bytes int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stream.entries.len(), l.stream.bytes
+func (u *Side) Unread() (messages int, bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stream.entries.len(), u.stream.bytes
 }
 
 // Owed is the number of messages that were consumed and whose credit has not gone back to
 // the router yet, and their bytes.
-func (l *Ledger) Owed() (messages int, bytes int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stream.unpaid.Messages, l.stream.unpaid.Bytes
+func (u *Side) Owed() (messages int, bytes int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stream.unpaid.Messages, u.stream.unpaid.Bytes
 }
 
 // Delivered is the place that the next message of the stream will have.
-func (l *Ledger) Delivered() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stream.next
+func (u *Side) Delivered() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.stream.next
 }
 
 // now is the time on the session's clock.
-func (l *Ledger) now() time.Time { return l.cfg.Clock.Now() }
+func (u *Side) now() time.Time { return u.cfg.Clock.Now() }
 
 // signal is a broadcast that can be waited for again and again.
 type signal struct{ ch chan struct{} }
@@ -261,6 +261,6 @@ func (s *signal) fire() {
 }
 
 // await is the executor's, for loops that look again.
-func (l *Ledger) await(ctx context.Context, wait <-chan struct{}) error {
-	return l.cfg.Exec.Await(ctx, wait)
+func (u *Side) await(ctx context.Context, wait <-chan struct{}) error {
+	return u.cfg.Exec.Await(ctx, wait)
 }
