@@ -43,7 +43,7 @@ func exportedErrors(t *testing.T) []string {
 	return names
 }
 
-// printed returns an example of each error, whose text troubleshooting.md must show.
+// printed returns an example of each error, whose text deployment.md must show.
 func printed() map[string]error {
 	result := &sdk.ResultMessage{Subtype: "error_max_turns", Errors: []string{"Reached maximum number of turns (3)"}}
 	return map[string]error{
@@ -124,7 +124,7 @@ func printed() map[string]error {
 
 func TestEveryErrorIsExplained(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("troubleshooting.md")
+	raw, err := os.ReadFile("deployment.md")
 	require.NoError(t, err)
 	document := string(raw)
 	texts := printed()

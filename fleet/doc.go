@@ -14,5 +14,5 @@
 // is written under Job.Out. What must not: how a session works, which is package sdk's,
 // and anything that prints. The durable record is package journal's.
 //
-// docs/fleets.md is a tutorial, docs/batch.md the reference of the command.
+// docs/fleets.md is a tutorial, and the reference of the command.
 package fleet

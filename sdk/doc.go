@@ -33,9 +33,10 @@
 //   - session: the fields of [Options] and their rare types, the events for
 //     Options.OnEvent, errors, states, and the types of callbacks.
 //   - policy: the rules of [Policy], to test them and to explain a decision.
-//   - runtime: the budget that sessions share, and the tree of supervisors.
-//   - supervisor: the decisions in a [session.Supervision] event.
+//   - runtime: what sessions share (limits, breakers, a logger), and the tree of what runs.
+//   - supervisor: the policies of [Options].Supervisors, and the decisions in a
+//     [session.Supervision] event.
 //
-// This package is the public contract in the vendors' terms. The machinery of
-// sessions must not live here; it is in package runtime and the packages below it.
+// This package is the public contract in the vendors' terms. Package runtime and the
+// packages below it run the sessions, and enforce the policy of the options.
 package sdk

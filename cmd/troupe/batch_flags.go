@@ -156,7 +156,7 @@ func batchHelp() string {
 
 Gives each task in the file TASKS to an agent, several at a time, and keeps every result once. TASKS
 is JSONL, CSV or YAML; - is stdin. A task has a prompt and, if you like, an id, a workspace, a budget
-and more: see docs/batch.md.
+and more: see docs/fleets.md.
 
 Nobody is asked for permission: a call that --allowed-tools, --yes and the file of --config do not
 allow is denied, and counted. A success counts if --verify agrees; without it, if there is an answer.

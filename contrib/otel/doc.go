@@ -8,7 +8,7 @@
 // A session has a span, below the span in the context that opens it, and below it spans
 // for its turns, tool calls, callbacks and restarts. The agent gets the trace context in
 // its environment (TRACEPARENT), a callback in its context. Prompts, outputs, arguments
-// and texts of errors are sent only with [Config].Content. docs/telemetry.md of the main
+// and texts of errors are sent only with [Config].Content. docs/events.md of the main
 // module lists all names.
 //
 // It is a module of its own, so that the main module does not depend on OpenTelemetry's SDK.

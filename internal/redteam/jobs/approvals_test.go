@@ -38,7 +38,7 @@ func waiting(t *testing.T, j fleet.Job) (*fleet.Handle, []fleet.Approval) {
 	}
 }
 
-// "With --approvals a person decides what no rule decides" (docs/batch.md). Without
+// "With --approvals a person decides what no rule decides" (docs/fleets.md). Without
 // --approvals the same calls are denied. With it they must wait, and not run because the
 // agent itself does not ask about them.
 func TestApprovalsAreForAllCallsWithoutARule(t *testing.T) {

@@ -63,7 +63,7 @@ func quote(s string) string {
 	return b.String() + `"`
 }
 
-// A command asks when a word may name a denied path (docs/permissions.md). Each of these has
+// A command asks when a word may name a denied path (docs/hooks.md). Each of these has
 // been run in a shell, and has read the file.
 func TestDeniedPathsByAPatternOrAPrefix(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())

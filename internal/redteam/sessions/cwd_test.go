@@ -93,7 +93,7 @@ func TestCLIDenyOnlyAfterCd(t *testing.T) {
 	check(t, out)
 }
 
-// docs/permissions.md says that with Bash(cd:*) every rule holds in every
+// docs/hooks.md says that with Bash(cd:*) every rule holds in every
 // directory. No such rule is needed: the agent runs cd by itself.
 func TestCLIRulesInAnotherDirectory(t *testing.T) {
 	r := newRig(t)

@@ -25,7 +25,7 @@ func cmd(command string) json.RawMessage {
 	return b
 }
 
-// docs/permissions.md: "Deny and ask rules hold for every call, also for those
+// docs/hooks.md: "Deny and ask rules hold for every call, also for those
 // that the agent would not ask about". An input that a hook changes without a
 // decision is held against them only if the agent asks.
 func TestCLIPolicyAndChangedInputs(t *testing.T) {

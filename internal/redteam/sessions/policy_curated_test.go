@@ -7,7 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// docs/permissions.md: "A deny or ask rule finds its command anywhere in the
+// docs/hooks.md: "A deny or ask rule finds its command anywhere in the
 // script and behind programs that run others … Where it cannot be ruled out,
 // because a shell, an interpreter … stands in between, the call asks."
 // All programs below were run on this machine (Debian 12), or are in its archive.

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What hides a callback is to be a warning (SECURITY.md, docs/robustness.md).
+// What hides a callback is to be a warning (SECURITY.md, docs/supervision.md).
 func TestShadowsAreWarned(t *testing.T) {
 	for name, set := range map[string]func(*sdk.Options){
 		"allowed tool":   func(o *sdk.Options) { o.AllowedTools = []string{"Bash"} },
