@@ -80,11 +80,11 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 }
 
 // pull takes tasks from the source while there is room.
-func (r *run) pull(ctx context.Context) {
+func (r *run) pull(ctx context.Context, wants int) {
 	if r.source == nil {
 		return
 	}
-	for n := r.plan.wants(); n > 0; n-- {
+	for n := wants; n > 0; n-- {
 		var t Task
 		var more bool
 		err := guard("the tasks", func() (err error) { t, err, more = r.source(); return err })

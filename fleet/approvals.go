@@ -105,9 +105,13 @@ func callID(task, tool string, input json.RawMessage) string {
 }
 
 // Approvals returns the calls that wait for a person, in the order in which they came.
-func (h *Handle) Approvals() []Approval {
-	h.r.mu.Lock()
-	defer h.r.mu.Unlock()
+func (h *Handle) Approvals() (all []Approval) {
+	h.r.look(func() { all = h.r.approvals() })
+	return all
+}
+
+func (r *run) approvals() []Approval {
+	h := &Handle{r}
 	var all []Approval
 	for _, e := range h.r.order {
 		for _, a := range e.asks {

@@ -60,8 +60,8 @@ func (r *run) tell(e Event) {
 		return
 	}
 	e.At = r.clock.Now()
-	r.telling.Lock()
-	defer r.telling.Unlock()
+	leave, _ := r.rt.Exclusive(context.Background(), "tell "+r.marker)
+	defer leave()
 	_ = guard("Job.OnEvent", func() error { r.job.OnEvent(e); return nil })
 }
 
@@ -79,9 +79,13 @@ func (r *run) remark(text string) {
 	}
 }
 
-func (r *run) progress() Progress {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *run) progress() (p Progress) {
+	r.look(func() { p = r.progressNow() })
+	return p
+}
+
+// progressNow is progress for the owner of the state.
+func (r *run) progressNow() Progress {
 	p := Progress{Total: len(r.order), ByStatus: map[Status]int{}, Usage: r.usage, Started: r.begun, Stop: r.stop, Limit: r.limit, Parked: r.parked, Outage: r.outage, Paused: r.paused, Starved: r.gauge.starved(r.clock.Now())}
 	for _, e := range r.order {
 		if e.result != nil {

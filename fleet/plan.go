@@ -58,6 +58,7 @@ type rules struct {
 	account     *runtime.Account // nil: one of its own
 	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
 	began       time.Time
+	shared      bool   // other programs may take the tasks
 	wake        func() // gives the plan woken; nil: not needed
 }
 
@@ -83,9 +84,11 @@ type node struct {
 	next       launch // how it begins
 	slot       int
 	status     Status
-	asked      steer    // what somebody wants of the task whose attempt runs
-	away       bool     // it rests because another program has it
-	foreign    *foreign // its result, which came while it ran here
+	asked      steer     // what somebody wants of the task whose attempt runs
+	away       bool      // it rests because another program has it
+	foreign    *foreign  // its result, which came while it ran here
+	claim      *ended    // how its attempt went, while the queue is asked
+	later      []steered // decisions that wait for the queue
 }
 
 // spec is what a plan has to know of a task.
@@ -107,6 +110,7 @@ const (
 	nodeWaits   nodeState = iota // for other tasks
 	nodeReady                    // in the queue, or held by its key
 	nodeRuns                     // an attempt is under way
+	nodeClaims                   // its attempt is over, and the queue is asked whether its result counts
 	nodeRests                    // until its backoff is over, or its NotBefore
 	nodeAsks                     // until a person has decided about a call
 	nodeOver                     // has its result
@@ -139,7 +143,9 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 	case added:
 		out = p.add(in, out)
 	case ended:
-		out = p.end(now, in, out)
+		out = p.ended(now, in, out)
+	case claimed:
+		out = p.claimed(now, in, out)
 	case drained:
 		p.stop(in.stop)
 	case retuned:

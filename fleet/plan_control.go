@@ -96,6 +96,9 @@ func (p *plan) steer(in steered, out []effect) []effect {
 	switch {
 	case n == nil:
 		err = ErrNoTask
+	case n.state == nodeClaims:
+		n.later = append(n.later, in)
+		return out
 	case in.what == steerRequeue:
 		out = p.requeue(n, out)
 	case n.state == nodeRuns:

@@ -385,7 +385,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	p, effects := one(testRules(1), spec{id: "a"})
 	require.Len(t, effects, 1)
 	effects = p.step(time.Unix(0, 0), ended{"a", outcome{status: Overloaded, retry: true, after: 5 * time.Minute}}, nil)
-	assert.Equal(t, []effect{again{"a", time.Unix(300, 0), true}, setAlarm{time.Unix(300, 0)}}, effects)
+	assert.Equal(t, []effect{again{id: "a", due: time.Unix(300, 0), counts: true}, setAlarm{time.Unix(300, 0)}}, effects)
 	assert.Empty(t, p.step(time.Unix(299, 0), woken{}, nil))
 	effects = p.step(time.Unix(300, 0), woken{}, nil)
 	require.Len(t, effects, 1)

@@ -44,6 +44,11 @@ type (
 	// settledOnAccept: Job.OnAccept has ended for a task, whose result says more now. The plan
 	// has nothing to decide.
 	settledOnAccept struct{}
+	// claimed: the queue has taken the result of a task, or not.
+	claimed struct {
+		id   string
+		lost bool
+	}
 	// starving: the machine has too little time for what runs, or has enough again.
 	starving struct{ on bool }
 )
@@ -60,6 +65,7 @@ func (foreign) isInput()         {}
 func (cleared) isInput()         {}
 func (settledOnAccept) isInput() {}
 func (starving) isInput()        {}
+func (claimed) isInput()         {}
 
 // outcome is how an attempt went, in the terms of a plan.
 type outcome struct {
@@ -119,12 +125,19 @@ type (
 		id     string
 		due    time.Time // zero: not in this process
 		counts bool      // against the attempts
+		next   launch    // how it goes on
+		free   bool      // the start counts for nothing
 	}
 	// finish: the task is over.
 	finish struct {
 		id     string
 		status Status
 		why    string // if it never ran
+	}
+	// claim gives the queue the result of a task.
+	claim struct {
+		id     string
+		status Status
 	}
 	// clearUp runs the teardown of a task that is over. The slot is free again with cleared.
 	clearUp struct {
@@ -161,3 +174,4 @@ func (parking) isEffect()    {}
 func (unparked) isEffect()   {}
 func (losing) isEffect()     {}
 func (halt) isEffect()       {}
+func (claim) isEffect()      {}

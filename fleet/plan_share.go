@@ -35,6 +35,32 @@ func (p *plan) verdict(now time.Time, in *ended) Status {
 	return ""
 }
 
+// ended asks the queue about a result before the task ends with it.
+func (p *plan) ended(now time.Time, in ended, out []effect) []effect {
+	if n := p.nodes[in.id]; p.rules.shared && n != nil && n.state == nodeRuns {
+		if status := p.verdict(now, &in); status != "" {
+			n.state, n.claim = nodeClaims, &in
+			return append(out, claim{in.id, status})
+		}
+	}
+	return p.end(now, in, out)
+}
+
+// claimed ends the task, or the attempt: then its result is void.
+func (p *plan) claimed(now time.Time, in claimed, out []effect) []effect {
+	n := p.nodes[in.id]
+	end, later := *n.claim, n.later
+	n.state, n.claim, n.later = nodeRuns, nil, nil
+	if in.lost {
+		end.status, end.why, end.lost = Interrupted, ErrLeaseLost.Error(), true
+	}
+	out = p.end(now, end, out)
+	for _, s := range later {
+		out = p.steer(s, out)
+	}
+	return out
+}
+
 // leave rests a task that another program has. A start that was refused has not been one.
 // over is false if somebody has decided about the task meanwhile.
 func (p *plan) leave(now time.Time, n *node, in *ended, out []effect) (_ []effect, over bool) {
@@ -76,7 +102,7 @@ func (p *plan) finishedElsewhere(in *foreign, out []effect) []effect {
 	switch {
 	case n == nil || n.state == nodeOver:
 		return out
-	case n.state == nodeRuns:
+	case n.state == nodeRuns || n.state == nodeClaims:
 		n.foreign = in
 		return append(out, losing{n.id})
 	}

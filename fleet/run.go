@@ -50,13 +50,9 @@ type run struct {
 	kill    context.CancelFunc
 	over    chan struct{}
 
-	telling sync.Mutex // one event at a time
+	box box
 
 	mu      sync.Mutex
-	inbox   []input
-	early   []input       // decisions from before the tasks were known
-	known   bool          // the tasks are
-	wake    chan struct{} // closed by the next input; nil: the loop is not waiting
 	tasks   map[string]*entry
 	order   []*entry
 	running []*entry // in the order of their start
@@ -107,7 +103,8 @@ type entry struct {
 	late     *Lease      // that the queue extended after this program had lost it; to be given back
 	foreign  *TaskResult // of another program
 	missed   *Change     // the same, while the queue is given the own result
-	claimed  *claimed    // the result that the queue has, until it is in the journal
+	unkept   *TaskResult // while the queue is asked, and until it is in the journal
+	claimed  *answer     // the result that the queue has, until it is in the journal
 	orphan   bool        // an earlier host died while an attempt was under way
 }
 
@@ -160,7 +157,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	r.plan = newPlan(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
 		backoff: job.Backoff, rand: r.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0), patience: job.patience(),
-		account: account, began: r.begun, wake: func() { r.post(woken{}) },
+		shared: job.Queue != nil, account: account, began: r.begun, wake: func() { r.post(woken{}) },
 	})
 	if until := r.found.parked.Until; until.After(r.begun) {
 		r.plan.parked, r.parked = until, until // it is in the journal already
@@ -175,86 +172,10 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 		r.watch()
 	}
 	entries = r.sample(entries)
-	r.exec.Go(func() { r.main(ctx, entries) })
+	if err := r.begin(ctx, entries); err != nil {
+		return nil, errors.Join(err, r.shutdown())
+	}
 	return &Handle{r: r}, nil
-}
-
-// main is the loop of the job.
-func (r *run) main(ctx context.Context, entries []*entry) {
-	watching, stop := context.WithCancel(context.Background())
-	r.exec.Go(func() {
-		if r.exec.Await(ctx, watching.Done()) != nil {
-			r.post(drained{Stop{Reason: StopCanceled, Detail: context.Cause(ctx).Error()}})
-		}
-	})
-	err := r.sweep(context.WithoutCancel(ctx))
-	if err == nil {
-		err = r.admit(ctx, entries, r.source == nil)
-	}
-	if err != nil {
-		r.fail(err)
-	}
-	unwatch := r.watchQueue()
-	for halted := false; !halted; {
-		inputs := r.take()
-		var effects []effect
-		now := r.clock.Now()
-		for _, in := range inputs {
-			r.keep(in)
-			effects = r.plan.step(now, r.claim(now, in), effects)
-		}
-		halted = r.carryOut(ctx, now, effects)
-		if !halted {
-			r.pull(ctx)
-		}
-	}
-	stop()
-	unwatch()
-	r.finish(context.WithoutCancel(ctx))
-}
-
-// post gives the loop an input.
-func (r *run) post(in input) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.put(in)
-}
-
-// put is post; mu is held.
-func (r *run) put(in input) {
-	if _, ok := in.(steered); ok && (r.final || !r.known) {
-		if r.final {
-			tooLate(in)
-		} else {
-			r.early = append(r.early, in) // the tasks come first
-		}
-		return
-	}
-	r.inbox = append(r.inbox, in)
-	if _, ok := in.(added); ok {
-		r.inbox, r.early, r.known = append(r.inbox, r.early...), nil, true
-	}
-	if r.wake != nil {
-		close(r.wake)
-		r.wake = nil
-	}
-}
-
-// take waits for inputs.
-func (r *run) take() []input {
-	for {
-		r.mu.Lock()
-		got := r.inbox
-		r.inbox = nil
-		if len(got) > 0 {
-			r.mu.Unlock()
-			return got
-		}
-		wake := make(chan struct{})
-		r.wake = wake
-		r.mu.Unlock()
-		_ = r.exec.Await(context.Background(), wake)
-	}
 }
 
 // fail stops the job with an error of its own.
@@ -317,16 +238,16 @@ func (r *run) keep(in input) {
 }
 
 // carryOut does what the plan wants, and reports whether the job has come to its end.
-func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect) (halted bool) {
+func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect, s seen) (halted bool) {
 	first := voided(effects)
 	halted, err := r.carry(ctx, now, effects[:first], nil)
 	if first < len(effects) {
 		halted, _ = r.carry(ctx, now, effects[first:], err)
 	}
 	r.mu.Lock()
-	r.limit, r.parked, r.outage = r.plan.limit(), r.plan.parked, r.plan.outages.what()
-	if news := r.stop == nil && r.plan.stopped != nil; news {
-		r.stop = r.plan.stopped
+	r.limit, r.parked, r.outage = s.limit, s.parked, s.outage
+	if news := r.stop == nil && s.stopped != nil; news {
+		r.stop = s.stopped
 		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
 	}
 	r.mu.Unlock()
@@ -380,7 +301,7 @@ func (r *run) carry(ctx context.Context, now time.Time, effects []effect, failed
 		r.mu.Lock()
 		for _, e := range effects { // what is not durable has not happened
 			if f, ok := e.(finish); ok {
-				r.tasks[f.id].result = nil
+				r.tasks[f.id].result, r.tasks[f.id].unkept = nil, nil
 			}
 		}
 		r.mu.Unlock()
@@ -396,6 +317,8 @@ func (r *run) carry(ctx context.Context, now time.Time, effects []effect, failed
 		case finish:
 			r.finished(r.tasks[e.id])
 			r.outdated()
+		case claim:
+			r.exec.Go(func() { r.post(r.claim(now, e)) })
 		case clearUp:
 			r.clearUp(r.tasks[e.id], e.slot)
 		case canceling, requeued, answered, pausing, troubled, recovered:
@@ -459,12 +382,8 @@ func (r *run) finish(ctx context.Context) {
 		errs = append(errs, &StoppedError{Stop: *r.stop, Left: left, Err: errors.Join(r.cause, context.Cause(ctx))})
 	}
 	r.final, r.err = true, errors.Join(errs...)
-	for _, in := range slices.Concat(r.early, r.inbox) {
-		tooLate(in)
-	}
 	r.rouse()
 	r.mu.Unlock()
-	close(r.over)
 }
 
 // shutdown ends what the job has of its own.

@@ -214,47 +214,38 @@ func (e *queueError) Error() string {
 
 func (e *queueError) Unwrap() error { return e.err }
 
-// claimed is a result that the queue was given before the plan knew of the attempt's end.
-type claimed struct {
+// answer is a result that the queue was given, and what it said.
+type answer struct {
 	record journal.Record
 	err    error
 }
 
-// claim gives the queue the result of a task that ends with this attempt. If the lease is
+// claim gives the queue the result of a task that ends with its attempt. If the lease is
 // lost, so is the attempt: its result is void, and the task waits for another program.
-func (r *run) claim(now time.Time, in input) input {
-	end, ok := in.(ended)
-	if !ok || r.job.Queue == nil { // no lease of the queue in this process is ever lost
-		return in
-	}
-	status := r.plan.verdict(now, &end)
-	if status == "" {
-		return in
-	}
+func (r *run) claim(now time.Time, c claim) input {
 	r.mu.Lock()
-	e := r.tasks[end.id]
+	e := r.tasks[c.id]
 	lost := e.tenure == nil || e.foreign != nil // since the attempt has ended
 	r.mu.Unlock()
-	var c claimed
+	var a answer
 	if !lost {
-		c.record, lost, c.err = r.resultRecord(now, finish{id: end.id, status: status})
+		a.record, lost, a.err = r.resultRecord(now, finish{id: c.id, status: c.status})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !lost {
-		e.claimed, e.missed = &c, nil
-		return in
+		e.claimed, e.missed = &a, nil
+		return claimed{id: c.id}
 	}
 	missed := e.missed
-	e.result, e.missed = nil, nil
-	end.status, end.why, end.lost = Interrupted, ErrLeaseLost.Error(), true
+	e.unkept, e.missed = nil, nil
 	if n := len(e.attempts); n > 0 {
-		e.attempts[n-1].Status, e.attempts[n-1].Error = end.status, end.why
+		e.attempts[n-1].Status, e.attempts[n-1].Error = Interrupted, ErrLeaseLost.Error()
 	}
 	if missed != nil {
 		r.exec.Go(func() { r.hear(r.hard, *missed) })
 	}
-	return end
+	return claimed{c.id, true}
 }
 
 // settle gives the result of a task to the queue, before it is in the journal: a result
@@ -328,10 +319,10 @@ func (e *entry) unknown(c *Change) bool {
 	if e == nil || e.ticket() != c.Task || e.foreign != nil {
 		return false
 	}
-	if e.result != nil && c.State == QueueOver && c.Fence != e.result.Fence {
+	if e.unkept != nil && c.State == QueueOver && c.Fence != e.unkept.Fence {
 		e.missed = c
 	}
-	return e.result == nil
+	return e.result == nil && e.unkept == nil
 }
 
 // heed tells the plan what another program has done.

@@ -60,14 +60,17 @@ const (
 )
 
 // Snapshot returns the job and its tasks as they are now.
-func (h *Handle) Snapshot() Snapshot {
-	r, p := h.r, h.r.progress()
+func (h *Handle) Snapshot() (s Snapshot) {
+	h.r.look(func() { s = h.r.snapshot() })
+	return s
+}
+
+func (r *run) snapshot() Snapshot {
+	p := r.progressNow()
 	s := Snapshot{
 		Job: r.job.ID, Host: hostName(), PID: os.Getpid(), Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
-		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage, Approvals: h.Approvals(),
+		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage, Approvals: r.approvals(),
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, e := range r.order {
 		t := TaskInfo{ID: e.task.ID, State: TaskQueued, Attempts: len(e.attempts), Due: e.due, Usage: e.usage}
 		if n := len(e.attempts); n > 0 {

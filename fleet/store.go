@@ -96,9 +96,9 @@ func (r *run) verified(ctx context.Context, a *attempt) error {
 func (r *run) attemptRecord(e again) journal.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, n := r.tasks[e.id], r.plan.nodes[e.id]
+	t := r.tasks[e.id]
 	rec := attemptRecord{
-		Counts: e.counts, Free: n.spared, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: t.space,
+		Counts: e.counts, Free: e.free, Next: e.next.mode, Session: e.next.session, Turns: e.next.turns, Why: e.next.why, Space: t.space,
 	}
 	if len(t.attempts) > 0 {
 		rec.Attempt = t.attempts[len(t.attempts)-1]
@@ -136,10 +136,15 @@ func (r *run) finishing(now time.Time, f finish) (journal.Record, error) {
 	c := e.claimed
 	e.claimed = nil
 	r.mu.Unlock()
+	rec, err := journal.Record{}, error(nil)
 	if c != nil {
-		return c.record, c.err
+		rec, err = c.record, c.err
+	} else {
+		rec, _, err = r.resultRecord(now, f)
 	}
-	rec, _, err := r.resultRecord(now, f)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.result, e.unkept = e.unkept, nil
 	return rec, err
 }
 
@@ -178,7 +183,7 @@ func (r *run) result(now time.Time, e *entry, f finish) (t, kept *TaskResult, wa
 			t.Worker = r.worker
 		}
 	}
-	e.result = t
+	e.unkept = t
 	whole := *t
 	return t, &whole, warnings
 }

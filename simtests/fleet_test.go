@@ -249,7 +249,9 @@ func (b *batch) host(h hostOf) error {
 	if err != nil {
 		return err
 	}
-	b.handle, b.parked, b.limit = handle, handle.Progress().Parked, handle.Progress().Limit
+	p := handle.Progress()
+	b.handle, b.parked, b.limit = handle, p.Parked, p.Limit
+	close(b.ready)
 	ctx, leave := context.WithCancel(b.Context())
 	left := make(chan struct{})
 	b.Go(func() {

@@ -22,6 +22,7 @@ type watched struct {
 
 	// of the host that runs
 	handle  *fleet.Handle
+	ready   chan struct{}   // closed when handle and what follows from it are known
 	again   map[string]bool // results that its reader has seen
 	over    map[string]fleet.Status
 	running map[string]*tried
@@ -55,6 +56,7 @@ func newWatched() watched {
 
 // next forgets what was of the last host.
 func (b *batch) next() {
+	b.ready = make(chan struct{})
 	b.handle, b.parked, b.probe, b.dead = nil, time.Time{}, "", false
 	b.again, b.over, b.running = map[string]bool{}, map[string]fleet.Status{}, map[string]*tried{}
 	b.cuts, b.cut, b.byHand, b.halted = 0, time.Time{}, 0, false
@@ -114,6 +116,7 @@ func (b *batch) deployed(id string) {
 
 // saw checks each event of a job against what must always be so.
 func (b *batch) saw(e fleet.Event) {
+	_ = b.Runtime().Executor().Await(b.Context(), b.ready)
 	b.Note("%s %s/%d %s %s", e.Kind, e.Task, e.Attempt, e.Status, e.Detail)
 	switch e.Kind {
 	case fleet.EventStarted:

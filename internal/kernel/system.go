@@ -75,8 +75,20 @@ func NewSystem(cfg Config) *System {
 // Clock returns the system's clock.
 func (s *System) Clock() Clock { return s.cfg.Clock }
 
-// Executor returns the system's executor.
-func (s *System) Executor() Executor { return s.cfg.Executor }
+// Executor returns the system's executor, which [SystemOf] knows.
+func (s *System) Executor() Executor { return ofSystem{s.cfg.Executor, s} }
+
+// ofSystem is an executor with its system.
+type ofSystem struct {
+	Executor
+	sys *System
+}
+
+// SystemOf returns the system that an executor is of; nil: it is of none.
+func SystemOf(e Executor) *System {
+	of, _ := e.(ofSystem)
+	return of.sys
+}
 
 // Rand returns the system's source of randomness.
 func (s *System) Rand() Rand { return s.cfg.Rand }
