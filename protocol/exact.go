@@ -19,7 +19,11 @@ import (
 // This applies to all structs in v, also in slices, maps and pointers.
 // A type with an UnmarshalJSON of its own decodes itself.
 func Unmarshal(data []byte, v any) error {
-	return json.Unmarshal(exact(data, shapeOf(reflect.TypeOf(v))), v)
+	s := shapeOf(reflect.TypeOf(v))
+	if s.decode(data, v) {
+		return nil
+	}
+	return json.Unmarshal(exact(data, s), v)
 }
 
 // Decode is like [Unmarshal], for a tool's input and other JSON in a callback. It also
@@ -187,8 +191,9 @@ type shape struct {
 }
 
 type field struct {
-	index int
+	index int // among the fields of the shape
 	shape *shape
+	place *place
 }
 
 // shapes are the shapes by type.
@@ -247,6 +252,7 @@ type candidate struct {
 	depth  int
 	tagged bool
 	typ    reflect.Type
+	place  *place
 }
 
 // fill finds the fields of a struct as encoding/json does: of one name, the least
@@ -255,7 +261,7 @@ type candidate struct {
 func (b shaping) fill(s *shape, t reflect.Type) {
 	all := map[string][]candidate{}
 	var names []string
-	b.candidates(t, 0, map[reflect.Type]bool{}, func(name string, c candidate) {
+	b.candidates(t, nil, map[reflect.Type]bool{}, func(name string, c candidate) {
 		if all[name] == nil {
 			names = append(names, name)
 		}
@@ -267,12 +273,12 @@ func (b shaping) fill(s *shape, t reflect.Type) {
 		if !ok {
 			continue
 		}
-		s.fields[name] = field{index: len(s.fields), shape: b.of(c.typ)}
+		s.fields[name] = field{index: len(s.fields), shape: b.of(c.typ), place: c.place}
 		s.folded[strings.ToLower(name)] = struct{}{}
 	}
 }
 
-func (b shaping) candidates(t reflect.Type, depth int, within map[reflect.Type]bool, found func(string, candidate), s *shape) {
+func (b shaping) candidates(t reflect.Type, above []int, within map[reflect.Type]bool, found func(string, candidate), s *shape) {
 	if within[t] {
 		return
 	}
@@ -291,7 +297,7 @@ func (b shaping) candidates(t reflect.Type, depth int, within map[reflect.Type]b
 		case tag == "-", !f.IsExported() && !embedded:
 			continue
 		case embedded && name == "":
-			b.candidates(inner, depth+1, within, found, s)
+			b.candidates(inner, append(slices.Clip(above), i), within, found, s)
 			continue
 		case !f.IsExported():
 			continue
@@ -300,9 +306,9 @@ func (b shaping) candidates(t reflect.Type, depth int, within map[reflect.Type]b
 			if s.plain == "" {
 				s.plain = t.String() + "." + name
 			}
-			found(name, candidate{depth, false, f.Type})
+			found(name, candidate{len(above), false, f.Type, placeOf(f, above)})
 		default:
-			found(name, candidate{depth, true, f.Type})
+			found(name, candidate{len(above), true, f.Type, placeOf(f, above)})
 		}
 	}
 }
