@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -55,13 +53,4 @@ func timeOf(attempts []Attempt) (began time.Time, total Duration) {
 		}
 	}
 	return began, total
-}
-
-// amount is a number with two significant digits, and from 1 on with two places.
-func amount(v float64) string {
-	if v == 0 || v >= 1 {
-		return fmt.Sprintf("%.2f", v)
-	}
-	places := 1 - int(math.Floor(math.Log10(v)))
-	return fmt.Sprintf("%.*f", min(places, 9), v)
 }

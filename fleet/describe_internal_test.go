@@ -7,14 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Costs keep two digits that mean something.
-func TestAmounts(t *testing.T) {
-	t.Parallel()
-	for v, want := range map[float64]string{0: "0.00", 12.345: "12.35", 1: "1.00", 0.5: "0.50", 0.123: "0.12", 0.0456: "0.046", 0.000123: "0.00012", 1e-12: "0.000000000"} {
-		assert.Equal(t, want, amount(v))
-	}
-}
-
 // The time of a job is that in which attempts ran, of all hosts, and each instant counts once.
 func TestTimeOfAJob(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
@@ -271,9 +272,9 @@ func clip(text string, most int) string {
 
 func cost(u Usage) string {
 	if u.Credits > 0 {
-		return amount(u.Credits) + " credits"
+		return shown.Amount(u.Credits) + " credits"
 	}
-	return "$" + amount(u.USD)
+	return "$" + shown.Amount(u.USD)
 }
 
 func thousands(n int64) string {

@@ -10,9 +10,10 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 )
 
-// chart is a drawing of 400 by 180, whose ground is at 150.
+// chart is a drawing of 400 by 180, whose ground is at 150. Above roof is its legend.
 type chart struct {
 	Title  string
+	Axis   bool // the ground is drawn
 	Rects  []rect
 	Path   string
 	Labels []label
@@ -33,6 +34,7 @@ type label struct {
 const (
 	chartWidth = 400.0
 	ground     = 150.0
+	roof       = 22.0
 	buckets    = 20
 )
 
@@ -46,10 +48,18 @@ func charts(all []*TaskResult) []chart {
 		histogram("Time of tasks", all, func(t *TaskResult) float64 { return time.Duration(t.Usage.Wall).Seconds() },
 			func(v float64) string { return rounded(time.Duration(v * float64(time.Second))) }),
 		histogram("Cost of tasks", all, func(t *TaskResult) float64 { return t.Usage.USD + t.Usage.Credits },
-			amount),
+			func(v float64) string { return amount(all, v) }),
 		concurrency(all),
 	}
 	return slices.DeleteFunc(drawn, func(c chart) bool { return len(c.Rects) == 0 && c.Path == "" })
+}
+
+// amount is a cost in the unit that the results have.
+func amount(all []*TaskResult, v float64) string {
+	if slices.ContainsFunc(all, func(t *TaskResult) bool { return t.Usage.Credits > 0 }) {
+		return cost(Usage{Credits: v})
+	}
+	return cost(Usage{USD: v})
 }
 
 // outcomes has a bar for each tag, or one for all tasks without tags.
@@ -99,7 +109,7 @@ func outcomes(all []*TaskResult) chart {
 }
 
 func histogram(title string, all []*TaskResult, value func(*TaskResult) float64, show func(float64) string) chart {
-	c := chart{Title: title}
+	c := chart{Title: title, Axis: true}
 	top := 0.0
 	for _, t := range all {
 		top = max(top, value(t))
@@ -116,7 +126,7 @@ func histogram(title string, all []*TaskResult, value func(*TaskResult) float64,
 	}
 	w := chartWidth / buckets
 	for i, n := range count {
-		h := 140 * float64(n) / float64(most)
+		h := (ground - roof) * float64(n) / float64(most)
 		c.Rects = append(c.Rects, rect{"bar", float64(i)*w + 1, ground - h, w - 2, h,
 			fmt.Sprintf("%s to %s: %d", show(top*float64(i)/buckets), show(top*float64(i+1)/buckets), n)})
 	}
@@ -129,7 +139,7 @@ func histogram(title string, all []*TaskResult, value func(*TaskResult) float64,
 
 // concurrency shows how many attempts ran at each time.
 func concurrency(all []*TaskResult) chart {
-	c := chart{Title: "Running attempts over time"}
+	c := chart{Title: "Running attempts over time", Axis: true}
 	type edge struct {
 		at time.Time
 		by int
@@ -160,13 +170,16 @@ func concurrency(all []*TaskResult) chart {
 	var b strings.Builder
 	b.WriteString("M0 150")
 	for s, v := range level {
-		fmt.Fprintf(&b, "L%.1f %.1f", math.Round(chartWidth*float64(s)/(steps-1)), ground-140*float64(v)/float64(most))
+		fmt.Fprintf(&b, "L%.1f %.1f", math.Round(chartWidth*float64(s)/(steps-1)), ground-(ground-roof)*float64(v)/float64(most))
 	}
 	b.WriteString("L400 150Z")
 	c.Path = b.String()
 	form := "15:04:05"
-	if to.Sub(from) > 12*time.Hour {
+	switch took := to.Sub(from); {
+	case took > 12*time.Hour:
 		form = "Jan 2 15:04"
+	case took < 10*time.Second:
+		form = "15:04:05.0"
 	}
 	c.Labels = []label{
 		{0, 168, "start", from.UTC().Format(form)}, {200, 168, "middle", from.Add(to.Sub(from) / 2).UTC().Format(form)},

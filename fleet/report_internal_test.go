@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -187,4 +188,30 @@ func secretsAreNotIn(t *testing.T, job Job, hidden map[string]string, harmless s
 	assert.NotContains(t, page, "-and-more")
 	assert.Contains(t, page, harmless)
 	assert.Contains(t, page, "[redacted]")
+}
+
+// A legend is above what is drawn, an axis has its unit, and the times of a short job differ.
+func TestChartsCanBeRead(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
+	result := func(usd, credits float64) *TaskResult {
+		return &TaskResult{Usage: Usage{USD: usd, Credits: credits, Wall: Duration(time.Second)}, Attempts: []Attempt{{Started: at, Ended: at.Add(900 * time.Millisecond)}}}
+	}
+	texts := map[string][]string{}
+	for _, c := range charts([]*TaskResult{result(0.00028, 0), result(0.03, 0)}) {
+		for _, l := range c.Labels {
+			texts[c.Title] = append(texts[c.Title], l.Text)
+			for _, r := range c.Rects {
+				assert.False(t, c.Axis && l.Y < ground && r.Y < l.Y, "%s: %q is drawn over", c.Title, l.Text)
+			}
+		}
+		assert.NotRegexp(t, "L[0-9.]+ ([0-9]|1[0-9])\\.", c.Path, c.Title)
+	}
+	assert.Subset(t, texts["Cost of tasks"], []string{"$0.015", "$0.030"})
+	assert.Subset(t, texts["Running attempts over time"], []string{"15:04:05.0", "15:04:05.4", "15:04:05.9 UTC"})
+	for _, c := range charts([]*TaskResult{result(0, 3)}) {
+		if c.Title == "Cost of tasks" {
+			assert.Equal(t, "3.00 credits", c.Labels[2].Text)
+		}
+	}
 }

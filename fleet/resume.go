@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -360,7 +361,7 @@ func (r *run) sweep(ctx context.Context) error {
 		}
 	}
 	if len(r.found.markers) > 0 {
-		r.tell(Event{Kind: EventSwept, Detail: fmt.Sprintf("%d earlier hosts", len(r.found.markers))})
+		r.tell(Event{Kind: EventSwept, Detail: shown.Count(len(r.found.markers), "earlier host")})
 	}
 	return nil
 }

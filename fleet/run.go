@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -248,7 +249,7 @@ func (r *run) carryOut(ctx context.Context, now time.Time, effects []effect, s s
 	r.limit, r.parked, r.outage = s.limit, s.parked, s.outage
 	if news := r.stop == nil && s.stopped != nil; news {
 		r.stop = s.stopped
-		defer r.tell(Event{Kind: EventStopped, Detail: r.stop.Reason + ": " + r.stop.Detail})
+		defer r.tell(Event{Kind: EventStopped, Detail: strings.TrimSuffix(r.stop.Reason+": "+r.stop.Detail, ": ")})
 	}
 	r.mu.Unlock()
 	if !halted {

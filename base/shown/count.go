@@ -2,6 +2,7 @@ package shown
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -38,4 +39,13 @@ func Verb[N ~int | ~int32 | ~int64 | ~uint | ~uint32 | ~uint64](n N, one, many s
 		return one
 	}
 	return many
+}
+
+// Amount is an amount of money with two significant digits, and from 1 on with two places.
+func Amount(v float64) string {
+	if v == 0 || v >= 1 {
+		return fmt.Sprintf("%.2f", v)
+	}
+	places := 1 - int(math.Floor(math.Log10(v)))
+	return fmt.Sprintf("%.*f", min(places, 9), v)
 }

@@ -27,3 +27,11 @@ func TestCount(t *testing.T) {
 		assert.Equal(t, want, got)
 	}
 }
+
+// Costs keep two digits that mean something.
+func TestAmount(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{0: "0.00", 12.345: "12.35", 1: "1.00", 0.5: "0.50", 0.123: "0.12", 0.0456: "0.046", 0.000123: "0.00012", 1e-12: "0.000000000"} {
+		assert.Equal(t, want, shown.Amount(v))
+	}
+}

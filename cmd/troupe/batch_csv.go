@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
@@ -22,11 +23,13 @@ func (r *taskReader) csv(text []byte) {
 		r.fail(optionfile.Mistake{Line: 1, Problem: "has no line with the names of the columns: " + csvProblem(err)})
 		return
 	}
+	r.columns = map[string]optionfile.Mistake{}
 	for i := range names {
 		names[i] = strings.TrimSpace(names[i])
+		line, column := rows.FieldPos(i)
+		r.columns[names[i]] = optionfile.Mistake{Line: line + skipped, Column: column}
 		for j := range i {
 			if names[i] != "" && names[i] == names[j] {
-				line, column := rows.FieldPos(i)
 				r.fail(optionfile.Mistake{Line: line + skipped, Column: column, Key: names[i], Problem: "names two columns", Fix: "rename one of them"})
 			}
 		}
@@ -55,10 +58,29 @@ func (r *taskReader) csv(text []byte) {
 	}
 }
 
+// ofColumns reports a column that is no key of a task once, where it is named: each row has the same mistake.
+func (r *taskReader) ofColumns(mistakes []optionfile.Mistake) []optionfile.Mistake {
+	var told []optionfile.Mistake
+	for _, m := range mistakes {
+		if at, ok := r.columns[m.Key]; ok && m.Problem == "is not known" {
+			if at.Problem != "" {
+				continue
+			}
+			m.Line, m.Column = at.Line, at.Column
+			if !strings.HasPrefix(m.Fix, "did you mean") {
+				m.Fix += ", or make the prompt of columns with --template 'Fix {{." + m.Key + "}}'"
+			}
+			r.columns[m.Key] = m
+		}
+		told = append(told, m)
+	}
+	return told
+}
+
 func (r *taskReader) csvRow(names, row []string, place func(int) (int, int)) {
 	line, column := place(0)
 	if len(row) != len(names) {
-		r.fail(optionfile.Mistake{Line: line, Problem: fmt.Sprintf("has %d cells, and the first line names %d columns", len(row), len(names)), Fix: "put a cell with a separator in it into quotes"})
+		r.fail(optionfile.Mistake{Line: line, Problem: fmt.Sprintf("has %s, and the first line names %s", shown.Count(len(row), "cell"), shown.Count(len(names), "column")), Fix: "put a cell with a separator in it into quotes"})
 		return
 	}
 	n := optionfile.NewObject(line, column)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
 )
 
@@ -16,7 +17,7 @@ func (s *settings) estimateText(e fleet.Estimate) string {
 	}
 	job := &s.batch.job
 	var b strings.Builder
-	fmt.Fprintf(&b, "all %d tasks, estimated from %d (%d accepted):\n", e.Tasks, e.Samples, e.Accepted)
+	fmt.Fprintf(&b, "all %s, estimated from %d (%d accepted):\n", shown.Count(e.Tasks, "task"), e.Samples, e.Accepted)
 	row := func(name string, p fleet.Projection, format func(float64) string) {
 		if p.Total > 0 {
 			fmt.Fprintf(&b, "  %-20s %s", name, format(p.Total))

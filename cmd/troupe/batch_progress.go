@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
 )
 
@@ -50,7 +51,12 @@ func (p *progress) begin(h *fleet.Handle) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.bars = mpb.New(mpb.WithOutput(p.c.err), mpb.WithWidth(barWidth), mpb.WithRefreshRate(refreshRate), mpb.WithAutoRefresh())
+	bars := mpb.New(mpb.WithOutput(p.c.err), mpb.WithWidth(barWidth), mpb.WithRefreshRate(refreshRate), mpb.WithAutoRefresh())
+	p.bars = bars
+	p.c.draw(func(text []byte) bool {
+		_, err := bars.Write(text)
+		return err == nil // else the bar has ended
+	})
 	line := func(decor.Statistics) string { return barText(h.Progress(), time.Now()) }
 	tasks := mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error { return drawTasks(w, h.Progress(), time.Now()) })
 	p.bar = p.bars.New(int64(p.total), mpb.BarStyle(), mpb.AppendDecorators(decor.Any(line)), mpb.BarExtender(tasks, false))
@@ -157,7 +163,7 @@ func (p *progress) event(e fleet.Event) {
 		}
 	case fleet.EventSwept:
 		if !p.quiet {
-			p.line("ended what " + e.Detail + " had left running")
+			p.line("nothing of " + e.Detail + " runs any more")
 		}
 	}
 }
@@ -214,17 +220,7 @@ func (p *progress) result(r *fleet.TaskResult) {
 }
 
 // line writes a line to stderr, above the bar if there is one.
-func (p *progress) line(text string) {
-	p.mu.Lock()
-	bars := p.bars
-	p.mu.Unlock()
-	if bars != nil {
-		if _, err := bars.Write([]byte(p.c.legible(text) + "\n")); err == nil {
-			return
-		}
-	}
-	p.c.say("%s\n", text)
-}
+func (p *progress) line(text string) { p.c.say("%s\n", text) }
 
 // end removes what moves.
 func (p *progress) end() {
@@ -238,6 +234,7 @@ func (p *progress) end() {
 	p.ended.Wait()
 	p.bar.Abort(true)
 	bars.Wait()
+	p.c.draw(nil)
 	p.mu.Lock()
 	p.bars = nil
 	p.mu.Unlock()
@@ -246,9 +243,9 @@ func (p *progress) end() {
 // spent is what was used, in the units that the agent reports.
 func spent(u fleet.Usage) string {
 	if u.Credits > 0 {
-		return fmt.Sprintf("%.2f credits", u.Credits)
+		return shown.Amount(u.Credits) + " credits"
 	}
-	return fmt.Sprintf("$%.2f", u.USD)
+	return "$" + shown.Amount(u.USD)
 }
 
 // rounded is a duration as people say it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/internal/optionfile"
 	"github.com/agent-troupe/troupe/internal/textfile"
@@ -31,7 +32,8 @@ const maxTaskMistakes = 20
 type taskReader struct {
 	name     string
 	schema   *optionfile.Schema
-	template *rowTemplate // nil: each row is a task
+	template *rowTemplate                  // nil: each row is a task
+	columns  map[string]optionfile.Mistake // of a CSV file: where each is named, and what is wrong with the name
 	mistakes []optionfile.Mistake
 	tasks    []fleet.Task
 }
@@ -92,7 +94,7 @@ func (r *taskReader) wrong() error {
 	lines := make([]string, 0, len(r.mistakes))
 	for i, m := range r.mistakes {
 		if i == maxTaskMistakes {
-			lines = append(lines, fmt.Sprintf("%s: %d more mistakes", r.name, len(r.mistakes)-i))
+			lines = append(lines, r.name+": "+shown.Count(len(r.mistakes)-i, "more mistake"))
 			break
 		}
 		at := r.name
@@ -203,7 +205,7 @@ func (r *taskReader) add(n *optionfile.Node) {
 		id.Kind = optionfile.Text // spreadsheets and trackers number their rows
 	}
 	checked, mistakes := r.schema.Check(n, optionHint)
-	if r.fail(mistakes...); checked == nil {
+	if r.fail(r.ofColumns(mistakes)...); checked == nil {
 		return
 	}
 	var t fleet.Task

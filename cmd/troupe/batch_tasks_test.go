@@ -124,6 +124,18 @@ func TestMistakesInTaskFiles(t *testing.T) {
 	}
 }
 
+// A column that is no key of a task is one mistake, not one of each row, and the error leads to --template.
+func TestColumnsThatAreNoKeys(t *testing.T) {
+	t.Parallel()
+	_, err := readTasks("t.csv", "", "", nil, strings.NewReader("number,title,promt,priority\n7,one,x,1\n8,two,y,high\n"))
+	assert.EqualError(t, err, strings.Join([]string{
+		"t.csv:1:1: number is not known; leave it out, or make the prompt of columns with --template 'Fix {{.number}}'",
+		`t.csv:1:8: title is not known; it is an option of the session: put it under "options", or make the prompt of columns with --template 'Fix {{.title}}'`,
+		"t.csv:1:14: promt is not known; did you mean prompt?",
+		`t.csv:3:9: priority is "high", and has to be what JSON has there: a number, true or false, or a value in brackets`,
+	}, "\n"))
+}
+
 // Keys of tasks come from columns by --set, and never silently from nowhere.
 func TestKeysFromColumns(t *testing.T) {
 	t.Parallel()

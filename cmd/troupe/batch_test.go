@@ -107,7 +107,7 @@ func TestBatchMistakes(t *testing.T) {
 		"empty":          {[]string{"batch", taskFile(t, "t.jsonl", "\n")}, "has no tasks"},
 		"key":            {[]string{"batch", taskFile(t, "t.jsonl", "{\"prompt\":\"x\"}\n{\"promt\":\"x\"}\n")}, "t.jsonl:2:2: promt is not known; did you mean prompt?"},
 		"cell":           {[]string{"batch", taskFile(t, "t.csv", "prompt,priority\nx,1\ny,high\n")}, `t.csv:3:3: priority is "high", and has to be what JSON has there`},
-		"column":         {[]string{"batch", taskFile(t, "t.csv", "prompt,prio\nx,1\n")}, "t.csv:2:3: prio is not known"},
+		"column":         {[]string{"batch", taskFile(t, "t.csv", "prompt,prio\nx,1\n")}, "t.csv:1:8: prio is not known"},
 		"twice":          {[]string{"batch", taskFile(t, "t.jsonl", "{\"id\":\"a\",\"prompt\":\"x\"}\n{\"id\":\"a\",\"prompt\":\"x\"}\n")}, "is that of task 1"},
 		"no field":       {[]string{"batch", good, "--template", "{{.issue}} {{.prompt}}"}, "the row has id, prompt"},
 		"no list":        {[]string{"batch", taskFile(t, "t.yaml", "a: 1\n")}, "is an object without the key tasks"},

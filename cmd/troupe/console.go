@@ -29,6 +29,7 @@ type console struct {
 
 	errMu sync.Mutex
 	err   io.Writer
+	above func(text []byte) bool // writes above what moves on stderr; nil: nothing does
 
 	mu      sync.Mutex // never held while something is written
 	begun   bool       // something was written to stdout
@@ -141,10 +142,21 @@ func (c *console) Write(p []byte) (int, error) {
 	if cut {
 		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort: nobody to tell
 	}
-	if _, err := io.WriteString(c.err, c.legible(string(p))); err != nil {
+	text := c.legible(string(p))
+	if c.above != nil && c.above([]byte(text)) {
+		return len(p), nil
+	}
+	if _, err := io.WriteString(c.err, text); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// draw has whole lines for stderr written by above, until the next call.
+func (c *console) draw(above func(text []byte) bool) {
+	c.errMu.Lock()
+	defer c.errMu.Unlock()
+	c.above = above
 }
 
 // ownStyles are the styles of this command and of its log. No other sequence of a terminal

@@ -88,11 +88,12 @@ func unknownCommand(name string) error {
 	return &usageError{fmt.Sprintf("there is no command %q", name), fmt.Sprintf("to give it to an agent: troupe run %q", name)}
 }
 
-// nearest is the one of names that is at most two letters off, or "".
+// nearest is the one of names that is at most two letters off, and at most half of its
+// letters, or "".
 func nearest(name string, names []string) string {
 	best, least := "", 3
 	for _, n := range names {
-		if d := spell.Distance(name, n); d < least && d < len(n) {
+		if d := spell.Distance(name, n); d < least && 2*d <= len(n) {
 			best, least = n, d
 		}
 	}

@@ -27,6 +27,7 @@ func TestUsageErrors(t *testing.T) {
 		"help nothing":                       `there is no command "nothing"; to give it to an agent: troupe run "nothing"`,
 		"run --modell x hi":                  `there is no flag --modell; did you mean --model?`,
 		"run -x hi":                          `there is no flag -x; troupe help run lists them all; put -- before a prompt that begins with a dash`,
+		"run -5s hi":                         `there is no flag -5s; troupe help run lists them all; put -- before a prompt that begins with a dash`,
 		"run hi --model":                     `--model needs a value; write --model NAME`,
 		"run hi --model=":                    `--model: its value is empty`,
 		"run hi --yes=true":                  `--yes takes no value; write it without =true`,

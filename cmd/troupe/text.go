@@ -100,20 +100,23 @@ func (p *textPrinter) end(o outcome, s *settings) error {
 		return err
 	}
 	if r := o.result; r != nil && p.console.shared() && !p.quiet {
-		p.console.say("%s\n", p.console.paint(dim, summary(r, s.agent)))
+		p.console.say("%s\n", p.console.paint(dim, summary(r, s.agent, o.conversation)))
 	}
 	return nil
 }
 
-// summary is the last line on a terminal.
-func summary(r *sdk.ResultMessage, agent string) string {
-	took := time.Duration(float64(r.DurationMS) * float64(time.Millisecond)).Round(100 * time.Millisecond)
-	line := fmt.Sprintf("%s · %v", agent, took)
+// summary is the last line on a terminal. The time of a result is that of the last turn of a
+// conversation alone, so it is left out there.
+func summary(r *sdk.ResultMessage, agent string, conversation bool) string {
+	line := agent
+	if !conversation {
+		line += fmt.Sprintf(" · %v", time.Duration(float64(r.DurationMS)*float64(time.Millisecond)).Round(100*time.Millisecond))
+	}
 	if agent == nameScripted { // what it costs is made up, and nothing is left to resume
 		return line
 	}
 	if r.TotalCostUSD > 0 {
-		line += fmt.Sprintf(" · $%.4f", r.TotalCostUSD)
+		line += " · $" + shown.Amount(r.TotalCostUSD)
 	}
 	if r.SessionID != "" {
 		line += " · --resume " + r.SessionID
