@@ -25,10 +25,16 @@ type questions struct {
 // answered makes a request, which has a typed answer.
 func answered[R any](q questions, req protocol.HostRequest) R {
 	q.t.Helper()
-	var r R
-	assert.NoError(q.t, q.c.Call(q.ctx, req, &r), req.Subtype())
-	return r
+	r, err := sdk.Call[R](q.ctx, q.c, req)
+	assert.NoError(q.t, err, req.Subtype())
+	if r == nil {
+		r = new(R)
+	}
+	return *r
 }
+
+// heard is whether the agent has accepted a request.
+func heard[R any](_ *R, err error) error { return err }
 
 // done makes a request whose answer says no more than that it was heard.
 func (q questions) done(err error) {
@@ -62,7 +68,7 @@ func TestRequestsAboutTheSession(t *testing.T) {
 	title, err := c.GenerateTitle(r.ctx, "greets the world", sdk.Some(true))
 	q.done(err)
 	assert.Equal(t, "a title of my own", title, "the model is not asked for another one")
-	q.done(c.Rename(r.ctx, "another title"))
+	q.done(heard(sdk.Call[any](r.ctx, c, protocol.RenameSessionRequest{Title: "another title"})))
 	status := map[string]string{}
 	for _, s := range answered[protocol.StatusResponse](q, protocol.GetStatusRequest{}).Sections {
 		for _, row := range s.Rows {
@@ -94,10 +100,10 @@ func TestRequestsAboutTheSession(t *testing.T) {
 	assert.True(t, strings.HasSuffix(text.DefaultFilename, ".txt"), text.DefaultFilename)
 	assert.False(t, answered[protocol.PlanResponse](q, protocol.GetPlanRequest{}).Exists)
 
-	output, err := c.TaskOutput(r.ctx, task)
+	output, err := sdk.Call[protocol.TaskOutputResponse](r.ctx, c, protocol.TaskOutputRequest{TaskID: task})
 	q.done(err)
 	assert.False(t, output.Truncated)
-	_, err = c.TaskOutput(r.ctx, "nosuch")
+	_, err = sdk.Call[protocol.TaskOutputResponse](r.ctx, c, protocol.TaskOutputRequest{TaskID: "nosuch"})
 	q.refused(err, "no shell or Monitor task")
 	release()
 	rd := r.read(c)
@@ -134,31 +140,31 @@ func TestRequestsAboutTheSurroundings(t *testing.T) {
 	assert.Contains(t, string(settings.Effective), `"outputStyle":"Explanatory"`)
 	q.refused(c.UpdateSettings(r.ctx, "userSettings", json.RawMessage(`{"cleanupPeriodDays":9}`)), "not allowed")
 	q.refused(c.UpdateSettings(r.ctx, "projectSettings", json.RawMessage(`{}`)), "unsupported source")
-	hooks, err := c.HooksListing(r.ctx)
+	hooks, err := sdk.Call[protocol.HooksListingResponse](r.ctx, c, protocol.HooksListingRequest{})
 	q.done(err)
 	assert.NotEmpty(t, hooks.EventCatalog)
-	rules, err := c.PermissionRules(r.ctx)
+	rules, err := sdk.Call[protocol.PermissionRulesResponse](r.ctx, c, protocol.ListPermissionRulesRequest{})
 	q.done(err)
-	assert.Equal(t, r.dir, rules.OriginalCwd)
+	assert.Equal(t, r.dir, rules.State.OriginalCwd)
 
-	moved, err := c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.dir})
+	moved, err := sdk.Call[protocol.SetCwdResponse](r.ctx, c, protocol.SetCwdRequest{Path: r.dir})
 	q.done(err)
 	assert.Equal(t, "ok", moved.Status)
-	moved, err = c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.root})
+	moved, err = sdk.Call[protocol.SetCwdResponse](r.ctx, c, protocol.SetCwdRequest{Path: r.root})
 	q.done(err)
 	assert.Equal(t, "needs_trust", moved.Status)
 	assert.Equal(t, r.root, moved.Directory)
-	moved, err = c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.at("nosuch")})
+	moved, err = sdk.Call[protocol.SetCwdResponse](r.ctx, c, protocol.SetCwdRequest{Path: r.at("nosuch")})
 	q.done(err)
 	assert.Equal(t, "rejected", moved.Status)
 	assert.Equal(t, "not_found", moved.Reason)
 	assert.NotEmpty(t, moved.Message)
-	q.refused(c.Call(r.ctx, protocol.RegisterRepoRootRequest{Directory: r.dir}, nil), "already registered")
+	q.refused(heard(sdk.Call[any](r.ctx, c, protocol.RegisterRepoRootRequest{Directory: r.dir})), "already registered")
 
 	yes := true
-	q.done(c.Call(r.ctx, protocol.SetHasSubscribersRequest{HasSubscribers: &yes}, nil))
-	q.done(c.Call(r.ctx, protocol.RemoteControlRequest{}, nil))
-	err = c.Call(r.ctx, protocol.SetColorRequest{Color: "blue"}, nil)
+	q.done(heard(sdk.Call[any](r.ctx, c, protocol.SetHasSubscribersRequest{HasSubscribers: &yes})))
+	q.done(heard(sdk.Call[any](r.ctx, c, protocol.RemoteControlRequest{})))
+	err = heard(sdk.Call[any](r.ctx, c, protocol.SetColorRequest{Color: "blue"}))
 	q.refused(err, "Unsupported control request subtype: set_color")
 	var refused *sdk.ControlError
 	if assert.ErrorAs(t, err, &refused) {
@@ -166,7 +172,7 @@ func TestRequestsAboutTheSurroundings(t *testing.T) {
 	}
 	again := answered[protocol.InitializeResponse](q, protocol.InitializeRequest{})
 	assert.NotEmpty(t, again.Commands, "a second initialize is answered, too")
-	q.done(c.Call(r.ctx, protocol.EndSessionRequest{}, nil))
+	q.done(heard(sdk.Call[any](r.ctx, c, protocol.EndSessionRequest{})))
 	_, err = sdk.Collect(c.Messages(r.ctx))
 	var exit *sdk.ExitError
 	if assert.ErrorAs(t, err, &exit, "the agent leaves by itself") {
@@ -203,7 +209,7 @@ func TestRequestsAboutServers(t *testing.T) {
 	called := answered[protocol.MCPCallResponse](q, protocol.MCPCallRequest{Tool: "mcp__asking__form"})
 	assert.JSONEq(t, `[{"type":"text","text":"{\"action\":\"decline\"}"}]`, string(called.Content))
 	assert.False(t, called.IsError)
-	q.refused(c.Call(r.ctx, protocol.MCPCallRequest{Tool: "mcp__srv__echo"}, nil), "does not support SDK MCP servers")
+	q.refused(heard(sdk.Call[any](r.ctx, c, protocol.MCPCallRequest{Tool: "mcp__srv__echo"})), "does not support SDK MCP servers")
 
 	warning, err := c.OverrideMCPPermissionMode(r.ctx, "asking", sdk.ModeAuto)
 	q.done(err)

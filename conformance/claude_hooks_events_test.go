@@ -177,14 +177,14 @@ func TestDirectoryAddedHook(t *testing.T) {
 		added <- in
 		return sdk.HookOutput{}, nil
 	}, sdk.Match("register_repo_root"))))
-	var registered protocol.RegisterRepoRootResponse
-	require.NoError(t, c.Call(r.ctx, protocol.RegisterRepoRootRequest{Directory: r.at("below")}, &registered))
+	registered, err := sdk.Call[protocol.RegisterRepoRootResponse](r.ctx, c, protocol.RegisterRepoRootRequest{Directory: r.at("below")})
+	require.NoError(t, err)
 	assert.Equal(t, r.at("below"), registered.Directory)
 	in := await(r, "the hook", added)
 	assert.Equal(t, r.at("below"), in.Directory)
 	assert.Equal(t, "register_repo_root", in.Source)
 	var refused *sdk.ControlError
-	require.ErrorAs(t, c.RegisterRepoRoot(r.ctx, protocol.RegisterRepoRootRequest{Directory: r.home}), &refused)
+	require.ErrorAs(t, heard(sdk.Call[any](r.ctx, c, protocol.RegisterRepoRootRequest{Directory: r.home})), &refused)
 	r.close(c)
 	assert.Empty(t, added)
 }

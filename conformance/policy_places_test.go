@@ -104,7 +104,7 @@ func TestPolicyAfterSetCwd(t *testing.T) {
 	o := r.options()
 	o.Policy = &sdk.Policy{Allow: []string{"Bash"}, Deny: []string{"Read(./a/secrets/**)"}}
 	c := r.connect(o)
-	_, err := c.SetCwd(r.ctx, protocol.SetCwdRequest{Path: r.at("a")})
+	_, err := sdk.Call[protocol.SetCwdResponse](r.ctx, c, protocol.SetCwdRequest{Path: r.at("a")})
 	if err != nil {
 		t.Logf("this agent does not change its directory on request: %v", err)
 	}

@@ -258,7 +258,7 @@ func (q questions) qoderSurroundings() {
 	assert.Equal(t, []string{"out"}, set.Removed)
 	q.refused(q.c.SetProxy(q.ctx, "nonsense://x"), "proxy must use http://")
 	var foreign *sdk.UnsupportedCapabilityError
-	_, err = q.c.PermissionRules(q.ctx)
+	_, err = sdk.Call[protocol.PermissionRulesResponse](q.ctx, q.c, protocol.ListPermissionRulesRequest{})
 	assert.ErrorAs(t, err, &foreign, "Claude's alone")
 }
 

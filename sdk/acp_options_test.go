@@ -124,7 +124,7 @@ func TestACPMethods(t *testing.T) {
 		require.NoError(t, w.client.SetModel(t.Context(), "small"))
 		for _, r := range []protocol.HostRequest{protocol.StopTaskRequest{TaskID: "t"}, protocol.ContextUsageRequest{}, &protocol.UnknownHostRequest{Name: "of_next_week"}} {
 			var unsupported *session.UnsupportedCapabilityError
-			require.ErrorAs(t, w.client.Call(t.Context(), r, nil), &unsupported, r.Subtype())
+			require.ErrorAs(t, heard(sdk.Call[any](t.Context(), w.client, r)), &unsupported, r.Subtype())
 		}
 	})
 }

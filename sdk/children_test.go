@@ -96,7 +96,7 @@ func TestAChildOfAQuery(t *testing.T) {
 		asked := make(chan error, 1)
 		child, ref := session.NewChild(supervisor.Child{Name: "asker"}, func() session.Behavior[int] {
 			return session.Behavior[int]{Start: func(ctx context.Context) error {
-				asked <- sdk.ClientOf(ctx).Call(ctx, &protocol.MCPStatusRequest{}, nil)
+				asked <- heard(sdk.Call[any](ctx, sdk.ClientOf(ctx), &protocol.MCPStatusRequest{}))
 				return nil
 			}}
 		})

@@ -283,26 +283,9 @@ func (c *Client) Events(ctx context.Context) iter.Seq[EventRecord] {
 	}
 }
 
-// Call sends a control request of any kind and decodes the answer into resp, which may
-// be nil. If the agent refuses the request, the error is a *[ControlError]; without an
-// answer within Limits.Control it is a *[TimeoutError].
-func (c *Client) Call(ctx context.Context, req protocol.HostRequest, resp any) error {
-	d, err := c.connected()
-	if err != nil {
-		return err
-	}
-	if req == nil {
-		return errors.New("control request is nil; pass a request, or use Control")
-	}
-	if err := d.checkSettings(req); err != nil {
-		return err
-	}
-	return kernel.Ended(ctx, d.session.Call(ctx, req, resp, 0))
-}
-
 // Control sends a control request for which this package has no method. req is encoded
 // as a JSON object (nil as an empty object), and the subtype is added to it. The answer
-// is decoded into resp, which may be nil. The errors are those of [Client.Call].
+// is decoded into resp, which may be nil. The errors are those of [Call].
 func (c *Client) Control(ctx context.Context, subtype string, req, resp any) error {
 	if subtype == "" {
 		return errors.New("control request has an empty subtype, which an agent does not answer")
@@ -311,7 +294,7 @@ func (c *Client) Control(ctx context.Context, subtype string, req, resp any) err
 	if err != nil {
 		return err
 	}
-	return c.Call(ctx, &protocol.UnknownHostRequest{Name: subtype, Raw: body}, resp)
+	return c.call(ctx, &protocol.UnknownHostRequest{Name: subtype, Raw: body}, resp)
 }
 
 func controlBody(subtype string, req any) (json.RawMessage, error) {

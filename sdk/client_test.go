@@ -370,7 +370,7 @@ func TestControl(t *testing.T) {
 		require.ErrorContains(w, c.Control(w.Context(), "x", []int{1}, nil), "not a JSON object")
 		require.ErrorContains(w, c.Control(w.Context(), "x", func() {}, nil), "not a JSON object")
 		require.ErrorContains(w, c.Control(w.Context(), "", nil, nil), "empty subtype")
-		require.Error(w, c.Call(w.Context(), nil, nil))
+		require.Error(w, heard(sdk.Call[any](w.Context(), c, nil)))
 		var refused *sdk.ControlError
 		require.ErrorAs(w, c.Control(w.Context(), "no_such_thing", nil, nil), &refused)
 	})

@@ -125,7 +125,7 @@ func TestCloudMethods(t *testing.T) {
 			&protocol.UnknownHostRequest{Name: "of_next_week"},
 		} {
 			var unsupported *session.UnsupportedCapabilityError
-			require.ErrorAs(t, w.client.Call(t.Context(), r, nil), &unsupported, r.Subtype())
+			require.ErrorAs(t, heard(sdk.Call[any](t.Context(), w.client, r)), &unsupported, r.Subtype())
 			assert.Equal(t, r.Subtype(), unsupported.Request)
 		}
 		assert.Len(t, w.server.Requests(), 1, "the stream")

@@ -45,7 +45,7 @@ func everything() *sdk.Options {
 		ExtraArgs: map[string]sdk.Opt[string]{"flag": {}, "key": sdk.Some("value"), "empty": sdk.Some("")},
 		Debug:     true, DebugFile: "/tmp/debug.log", Auth: sdk.AccessTokenFromEnv("MY_PAT"), Proxy: "http://proxy:8080", VPCEndpoint: "acme",
 		Model: "opus", FallbackModel: "sonnet,haiku",
-		Thinking:          &sdk.Thinking{Type: sdk.ThinkingEnabled, BudgetTokens: sdk.Some(4096), Display: "summarized"},
+		Thinking:          &sdk.Thinking{Type: session.ThinkingEnabled, BudgetTokens: sdk.Some(4096), Display: "summarized"},
 		MaxThinkingTokens: sdk.Some(0), Effort: "xhigh", Betas: []string{"context-1m-2025-08-07"},
 		OutputFormat:        sdk.JSONSchema(raw(`{"type":"object","required":["a"]}`)),
 		OutputRepairs:       2,

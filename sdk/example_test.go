@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -265,6 +266,24 @@ func ExampleClient_Stop() {
 	// Output:
 	// stopped: true cancelled: 1
 	// still running: false queued: 0
+}
+
+// A request that the client has no method for.
+func ExampleCall() {
+	ctx := context.Background()
+	client := sdk.NewClient(&sdk.Options{Backend: played(scripted.Text("Done."))})
+	if err := client.Connect(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close(ctx)
+	version, err := sdk.Call[protocol.BinaryVersionResponse](ctx, client, protocol.BinaryVersionRequest{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(version.Version)
+	// Output: 2.1.329
 }
 
 // One loop shows messages and answers questions.

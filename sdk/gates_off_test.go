@@ -102,13 +102,14 @@ func TestRawSettingsThatWouldOpenGates(t *testing.T) {
 			return c.Control(ctx, "apply_flag_settings", body{"settings": body{"env": body{"CLAUDE_CODE_SIMPLE": 1}, "Env": nil}, "Settings": nil}, nil)
 		},
 		"Call": func(ctx context.Context, c *sdk.Client) error {
-			return c.Call(ctx, protocol.ApplyFlagSettingsRequest{Settings: bypass}, nil)
+			return heard(sdk.Call[any](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: bypass}))
 		},
 		"Call with a pointer": func(ctx context.Context, c *sdk.Client) error {
-			return c.Call(ctx, &protocol.ApplyFlagSettingsRequest{Settings: minimal}, nil)
+			return heard(sdk.Call[any](ctx, c, &protocol.ApplyFlagSettingsRequest{Settings: minimal}))
 		},
 		"Call with another name": func(ctx context.Context, c *sdk.Client) error {
-			return c.Call(ctx, &protocol.UnknownHostRequest{Name: "x", Raw: json.RawMessage(`{"subtype":"apply_flag_settings","settings":` + string(minimal) + `}`)}, nil)
+			raw := json.RawMessage(`{"subtype":"apply_flag_settings","settings":` + string(minimal) + `}`)
+			return heard(sdk.Call[any](ctx, c, &protocol.UnknownHostRequest{Name: "x", Raw: raw}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 		}
 	}
 	d.closeServersAtEnd(d.home)
-	r, err := ask[protocol.MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: settings})
+	r, err := Call[protocol.MCPSetServersResponse](ctx, c, protocol.MCPSetServersRequest{Servers: settings})
 	var drop []string
 	var refused *ControlError
 	switch {

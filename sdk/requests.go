@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
@@ -11,25 +12,49 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// ask makes a request with an answer of type R.
-func ask[R any](ctx context.Context, c *Client, req protocol.HostRequest) (*R, error) {
-	r := new(R)
-	if err := c.Call(ctx, req, r); err != nil {
+// Call sends a control request and returns the agent's answer. It is for requests that
+// [Client] has no method for: give it a request of package protocol, whose comment says
+// what to give as Reply, or [protocol.UnknownHostRequest]. With an answer that no type is
+// declared for, Reply can be any. An answer without a value is the zero Reply.
+//
+//	cost, err := sdk.Call[protocol.TextResponse](ctx, client, protocol.SessionCostRequest{})
+//
+// If the agent refuses the request, the error is a *[ControlError]; without an answer
+// within Limits.Control it is a *[TimeoutError]. A request that the agent is known not to
+// have is an *[UnsupportedCapabilityError].
+func Call[Reply any](ctx context.Context, c *Client, req protocol.HostRequest) (*Reply, error) {
+	r := new(Reply)
+	if err := c.call(ctx, req, r); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
+// call is [Call] with the answer decoded into resp, which may be nil.
+func (c *Client) call(ctx context.Context, req protocol.HostRequest, resp any) error {
+	d, err := c.connected()
+	if err != nil {
+		return err
+	}
+	if req == nil {
+		return errors.New("control request is nil; pass a request, or use Client.Control")
+	}
+	if err := d.checkSettings(req); err != nil {
+		return err
+	}
+	return kernel.Ended(ctx, d.session.Call(ctx, req, resp, 0))
+}
+
 // Interrupt ends the running turn, whose result is then an error. It may be called from
 // the loop that reads the messages. Queued messages stay queued.
 func (c *Client) Interrupt(ctx context.Context) (*protocol.InterruptResponse, error) {
-	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{})
+	return Call[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{})
 }
 
 // InterruptAll is like [Client.Interrupt] and also cancels the queued messages, whose
 // turns end with [session.ErrNotRun]. Claude.
 func (c *Client) InterruptAll(ctx context.Context) (*protocol.InterruptResponse, error) {
-	return ask[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{CancelQueued: true})
+	return Call[protocol.InterruptResponse](ctx, c, protocol.InterruptRequest{CancelQueued: true})
 }
 
 // Stop stops a part of what the session does: the running turn, the messages behind it,
@@ -51,7 +76,7 @@ func (c *Client) Stop(ctx context.Context, scope session.StopScope) (*session.St
 
 // SetPermissionMode changes the permission mode of the running session.
 func (c *Client) SetPermissionMode(ctx context.Context, mode PermissionMode) error {
-	return c.Call(ctx, protocol.SetPermissionModeRequest{Mode: mode}, nil)
+	return c.call(ctx, protocol.SetPermissionModeRequest{Mode: mode}, nil)
 }
 
 // SetModel changes the model; "" means the default model. Claude Code also accepts names
@@ -65,7 +90,7 @@ func (c *Client) SetModel(ctx context.Context, model string) error {
 	if model != "" {
 		req.Model = &model
 	}
-	return c.Call(ctx, req, nil)
+	return c.call(ctx, req, nil)
 }
 
 // SetMaxThinkingTokens limits the model's thinking, in tokens. An absent limit removes
@@ -75,43 +100,42 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 	if n, given := limit.Value(); given {
 		req.MaxThinkingTokens = protocol.Some(n)
 	}
-	return c.Call(ctx, req, nil)
+	return c.call(ctx, req, nil)
 }
 
 // ApplyFlagSettings merges settings, a JSON object, over the settings of the command
 // line. Only Qoder reports what was applied. Settings that would turn off the session's
 // gates are a *[ConfigError]. So is a default mode that skips permissions, without
-// Options.AllowDangerouslySkipPermissions. The same checks apply to [Client.Call] and
-// [Client.Control].
+// Options.AllowDangerouslySkipPermissions. The same checks apply to [Call] and [Client.Control].
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*protocol.ApplyFlagSettingsResponse, error) {
-	return ask[protocol.ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
+	return Call[protocol.ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
 }
 
 // UpdateSettings writes settings, a JSON object, to a settings file that the session
 // loads. Claude Code 2.1.329 accepts outputStyle in localSettings and effortLevel in
 // userSettings, and refuses all other settings. Claude.
 func (c *Client) UpdateSettings(ctx context.Context, source string, settings json.RawMessage) error {
-	return c.Call(ctx, protocol.UpdateSettingsRequest{Source: source, Settings: settings}, nil)
+	return c.call(ctx, protocol.UpdateSettingsRequest{Source: source, Settings: settings}, nil)
 }
 
 // Settings returns the current settings, by source.
 func (c *Client) Settings(ctx context.Context) (*protocol.SettingsResponse, error) {
-	return ask[protocol.SettingsResponse](ctx, c, protocol.GetSettingsRequest{})
+	return Call[protocol.SettingsResponse](ctx, c, protocol.GetSettingsRequest{})
 }
 
 // ContextUsage returns what the model's context contains, in tokens.
 func (c *Client) ContextUsage(ctx context.Context) (*protocol.ContextUsage, error) {
-	return ask[protocol.ContextUsage](ctx, c, protocol.ContextUsageRequest{})
+	return Call[protocol.ContextUsage](ctx, c, protocol.ContextUsageRequest{})
 }
 
 // Usage returns the cost of the session and the state of the account's limits. Claude.
 func (c *Client) Usage(ctx context.Context) (*protocol.UsageReport, error) {
-	return ask[protocol.UsageReport](ctx, c, protocol.UsageRequest{})
+	return Call[protocol.UsageReport](ctx, c, protocol.UsageRequest{})
 }
 
 // ReadFile reads a file through the agent. Claude.
 func (c *Client) ReadFile(ctx context.Context, req protocol.ReadFileRequest) (*protocol.ReadFileResponse, error) {
-	return ask[protocol.ReadFileResponse](ctx, c, req)
+	return Call[protocol.ReadFileResponse](ctx, c, req)
 }
 
 // RewindFiles restores the files to their state before the user message with the given
@@ -119,19 +143,19 @@ func (c *Client) ReadFile(ctx context.Context, req protocol.ReadFileRequest) (*p
 // Options.EnableFileCheckpointing. Check CanRewind of the answer: if it is false,
 // nothing was done.
 func (c *Client) RewindFiles(ctx context.Context, userMessageUUID string, dryRun bool) (*protocol.RewindFilesResponse, error) {
-	return ask[protocol.RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
+	return Call[protocol.RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
 }
 
 // SeedReadState makes the agent treat the file at path as read in its version of the
 // time modified, so that it need not read the file before it edits it.
 func (c *Client) SeedReadState(ctx context.Context, path string, modified time.Time) error {
-	return c.Call(ctx, protocol.SeedReadStateRequest{Path: path, MTime: float64(modified.UnixMilli())}, nil)
+	return c.call(ctx, protocol.SeedReadStateRequest{Path: path, MTime: float64(modified.UnixMilli())}, nil)
 }
 
 // StopTask stops a background task. An unknown id is not an error (observed on Claude
 // Code 2.1.329 and qodercli 1.1.52).
 func (c *Client) StopTask(ctx context.Context, taskID string) error {
-	return c.Call(ctx, protocol.StopTaskRequest{TaskID: taskID}, nil)
+	return c.call(ctx, protocol.StopTaskRequest{TaskID: taskID}, nil)
 }
 
 // BackgroundTasks moves the running task of the tool call toolUseID to the background;
@@ -139,22 +163,17 @@ func (c *Client) StopTask(ctx context.Context, taskID string) error {
 // returns true in any case, because the agents do not say (observed on Claude Code
 // 2.1.329 and qodercli 1.1.52).
 func (c *Client) BackgroundTasks(ctx context.Context, toolUseID string) (bool, error) {
-	r, err := ask[protocol.BackgroundTasksResponse](ctx, c, protocol.BackgroundTasksRequest{ToolUseID: toolUseID})
+	r, err := Call[protocol.BackgroundTasksResponse](ctx, c, protocol.BackgroundTasksRequest{ToolUseID: toolUseID})
 	if err != nil {
 		return false, err
 	}
 	return r.Backgrounded == nil || *r.Backgrounded, nil
 }
 
-// TaskOutput returns the output of a background task. Claude.
-func (c *Client) TaskOutput(ctx context.Context, taskID string) (*protocol.TaskOutputResponse, error) {
-	return ask[protocol.TaskOutputResponse](ctx, c, protocol.TaskOutputRequest{TaskID: taskID})
-}
-
 // CancelMessage cancels a queued user message by its uuid ([Turn.UUID]). It reports
 // whether the message was still queued; if so, its turn ends with [session.ErrNotRun].
 func (c *Client) CancelMessage(ctx context.Context, uuid string) (bool, error) {
-	r, err := ask[protocol.CancelAsyncMessageResponse](ctx, c, protocol.CancelAsyncMessageRequest{MessageUUID: uuid})
+	r, err := Call[protocol.CancelAsyncMessageResponse](ctx, c, protocol.CancelAsyncMessageRequest{MessageUUID: uuid})
 	if err != nil {
 		return false, err
 	}
@@ -169,16 +188,11 @@ func (c *Client) GenerateTitle(ctx context.Context, description string, persist 
 	if v, given := persist.Value(); given {
 		req.Persist = &v
 	}
-	r, err := ask[protocol.SessionTitleResponse](ctx, c, req)
+	r, err := Call[protocol.SessionTitleResponse](ctx, c, req)
 	if err != nil || r.Title == nil {
 		return "", err
 	}
 	return *r.Title, nil
-}
-
-// Rename sets the session's title. Claude.
-func (c *Client) Rename(ctx context.Context, title string) error {
-	return c.Call(ctx, protocol.RenameSessionRequest{Title: title}, nil)
 }
 
 // SideQuestion asks the model a question that does not become part of the
@@ -193,12 +207,6 @@ func (c *Client) SideQuestion(ctx context.Context, question string, history ...p
 		return nil, kernel.Ended(ctx, err)
 	}
 	return r, nil
-}
-
-// SetCwd changes the agent's working directory. Check Status of the answer, which says
-// whether it was changed. Claude.
-func (c *Client) SetCwd(ctx context.Context, req protocol.SetCwdRequest) (*protocol.SetCwdResponse, error) {
-	return ask[protocol.SetCwdResponse](ctx, c, req)
 }
 
 // Commands returns the slash commands that the agent reported when it was initialized.
@@ -231,7 +239,7 @@ func (c *Client) CurrentModels(ctx context.Context) ([]protocol.ModelInfo, error
 	if d.dialect.Name() == qoder.Name {
 		req = protocol.GetModelsRequest{}
 	}
-	r, err := ask[protocol.ModelsResponse](ctx, c, req)
+	r, err := Call[protocol.ModelsResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
 	}

@@ -94,8 +94,8 @@ func TestInitializedAgain(t *testing.T) {
 	require.NoError(t, c.Connect(t.Context()))
 	assert.JSONEq(t, `{"subtype":"initialize","systemPrompt":[""]}`, string(<-p.asked))
 	p.says(`{"output_style":"after"}`, "")
-	var again protocol.InitializeResponse
-	require.NoError(t, c.Call(t.Context(), protocol.InitializeRequest{PromptSuggestions: true, Title: "t"}, &again))
+	again, err := sdk.Call[protocol.InitializeResponse](t.Context(), c, protocol.InitializeRequest{PromptSuggestions: true, Title: "t"})
+	require.NoError(t, err)
 	assert.Equal(t, "after", again.OutputStyle)
 	assert.JSONEq(t, `{"subtype":"initialize","promptSuggestions":true,"title":"t"}`, string(<-p.asked))
 	require.NoError(t, c.Close(context.Background()))

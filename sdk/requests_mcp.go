@@ -10,7 +10,7 @@ import (
 // names that their servers gave them, see [MCPToolName]. The names of annotations lack
 // the Hint suffix (readOnly for readOnlyHint).
 func (c *Client) MCPStatus(ctx context.Context) ([]protocol.MCPServerStatus, error) {
-	r, err := ask[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
+	r, err := Call[protocol.MCPStatusResponse](ctx, c, protocol.MCPStatusRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -22,18 +22,18 @@ func (c *Client) MCPStatus(ctx context.Context) ([]protocol.MCPServerStatus, err
 // this process is a *[ControlError], too: use [Client.ToggleMCPServer] to turn it off
 // and on instead (observed on 2.1.329).
 func (c *Client) ReconnectMCPServer(ctx context.Context, server string) error {
-	return c.Call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
+	return c.call(ctx, protocol.MCPReconnectRequest{ServerName: server}, nil)
 }
 
 // ToggleMCPServer turns a server on or off. When a server is turned on, the agent asks
 // it for its tools again.
 func (c *Client) ToggleMCPServer(ctx context.Context, server string, enabled bool) error {
-	return c.Call(ctx, protocol.MCPToggleRequest{ServerName: server, Enabled: enabled}, nil)
+	return c.call(ctx, protocol.MCPToggleRequest{ServerName: server, Enabled: enabled}, nil)
 }
 
 // ReadMCPResource reads a resource of a server. Claude.
 func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]protocol.MCPResource, error) {
-	r, err := ask[protocol.MCPReadResourceResponse](ctx, c, protocol.MCPReadResourceRequest{ServerName: server, URI: uri})
+	r, err := Call[protocol.MCPReadResourceResponse](ctx, c, protocol.MCPReadResourceRequest{ServerName: server, URI: uri})
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +43,18 @@ func (c *Client) ReadMCPResource(ctx context.Context, server, uri string) ([]pro
 // AuthenticateMCPServer starts a login to a server; redirectURI may be empty.
 // [Client.FinishMCPLogin] completes the login.
 func (c *Client) AuthenticateMCPServer(ctx context.Context, server, redirectURI string) (*protocol.MCPAuthenticateResponse, error) {
-	return ask[protocol.MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
+	return Call[protocol.MCPAuthenticateResponse](ctx, c, protocol.MCPAuthenticateRequest{ServerName: server, RedirectURI: redirectURI})
 }
 
 // FinishMCPLogin completes a login. callbackURL is the URL to which the browser was
 // redirected; it is a secret.
 func (c *Client) FinishMCPLogin(ctx context.Context, server, callbackURL string) error {
-	return c.Call(ctx, protocol.MCPOAuthCallbackURLRequest{ServerName: server, CallbackURL: callbackURL}, nil)
+	return c.call(ctx, protocol.MCPOAuthCallbackURLRequest{ServerName: server, CallbackURL: callbackURL}, nil)
 }
 
 // ClearMCPLogin removes the stored login to a server.
 func (c *Client) ClearMCPLogin(ctx context.Context, server string) error {
-	return c.Call(ctx, protocol.MCPClearAuthRequest{ServerName: server}, nil)
+	return c.call(ctx, protocol.MCPClearAuthRequest{ServerName: server}, nil)
 }
 
 // OverrideMCPPermissionMode sets the permission mode of one server to ModeDefault or
@@ -64,7 +64,7 @@ func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, m
 	if mode != "" {
 		req.Mode = protocol.Some(mode)
 	}
-	r, err := ask[protocol.MCPPermissionModeOverrideResponse](ctx, c, req)
+	r, err := Call[protocol.MCPPermissionModeOverrideResponse](ctx, c, req)
 	if err != nil {
 		return "", err
 	}
@@ -73,12 +73,12 @@ func (c *Client) OverrideMCPPermissionMode(ctx context.Context, server string, m
 
 // ReloadPlugins loads the plugins again.
 func (c *Client) ReloadPlugins(ctx context.Context, req protocol.ReloadPluginsRequest) (*protocol.ReloadPluginsResponse, error) {
-	return ask[protocol.ReloadPluginsResponse](ctx, c, req)
+	return Call[protocol.ReloadPluginsResponse](ctx, c, req)
 }
 
 // ReloadSkills loads the skills again and returns them.
 func (c *Client) ReloadSkills(ctx context.Context) ([]protocol.SlashCommand, error) {
-	r, err := ask[protocol.ReloadSkillsResponse](ctx, c, protocol.ReloadSkillsRequest{})
+	r, err := Call[protocol.ReloadSkillsResponse](ctx, c, protocol.ReloadSkillsRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,23 +87,9 @@ func (c *Client) ReloadSkills(ctx context.Context) ([]protocol.SlashCommand, err
 
 // ReloadOutputStyles loads the output styles again and returns their names. Claude.
 func (c *Client) ReloadOutputStyles(ctx context.Context) ([]string, error) {
-	r, err := ask[protocol.ReloadOutputStylesResponse](ctx, c, protocol.ReloadOutputStylesRequest{})
+	r, err := Call[protocol.ReloadOutputStylesResponse](ctx, c, protocol.ReloadOutputStylesRequest{})
 	if err != nil {
 		return nil, err
 	}
 	return r.AvailableOutputStyles, nil
-}
-
-// HooksListing returns the hooks of all settings. Claude.
-func (c *Client) HooksListing(ctx context.Context) (*protocol.HooksListingResponse, error) {
-	return ask[protocol.HooksListingResponse](ctx, c, protocol.HooksListingRequest{})
-}
-
-// PermissionRules returns the permission rules. Claude.
-func (c *Client) PermissionRules(ctx context.Context) (*protocol.PermissionRulesState, error) {
-	r, err := ask[protocol.PermissionRulesResponse](ctx, c, protocol.ListPermissionRulesRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return &r.State, nil
 }

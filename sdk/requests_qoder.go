@@ -19,7 +19,7 @@ func (c *Client) Goal(ctx context.Context) (*protocol.Goal, error) {
 }
 
 func goal(ctx context.Context, c *Client, req protocol.HostRequest) (*protocol.Goal, error) {
-	r, err := ask[protocol.GoalResponse](ctx, c, req)
+	r, err := Call[protocol.GoalResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func goal(ctx context.Context, c *Client, req protocol.HostRequest) (*protocol.G
 
 // ClearGoal removes the session's goal and reports whether it had one. Qoder.
 func (c *Client) ClearGoal(ctx context.Context) (bool, error) {
-	r, err := ask[protocol.ClearGoalResponse](ctx, c, protocol.ClearGoalRequest{})
+	r, err := Call[protocol.ClearGoalResponse](ctx, c, protocol.ClearGoalRequest{})
 	if err != nil {
 		return false, err
 	}
@@ -42,7 +42,7 @@ func (c *Client) SetGoalMaxTurns(ctx context.Context, limit Opt[int]) (int, erro
 	if n, given := limit.Value(); given {
 		req.MaxTurns = &n
 	}
-	r, err := ask[protocol.GoalMaxTurnsResponse](ctx, c, req)
+	r, err := Call[protocol.GoalMaxTurnsResponse](ctx, c, req)
 	if err != nil {
 		return 0, err
 	}
@@ -51,12 +51,12 @@ func (c *Client) SetGoalMaxTurns(ctx context.Context, limit Opt[int]) (int, erro
 
 // SetPlanMode turns plan mode on or off. Qoder.
 func (c *Client) SetPlanMode(ctx context.Context, active bool) error {
-	return c.Call(ctx, protocol.SetPlanModeRequest{Active: active}, nil)
+	return c.call(ctx, protocol.SetPlanModeRequest{Active: active}, nil)
 }
 
 // PlanMode reports whether plan mode is on. Qoder.
 func (c *Client) PlanMode(ctx context.Context) (bool, error) {
-	r, err := ask[protocol.PlanModeResponse](ctx, c, protocol.GetPlanModeRequest{})
+	r, err := Call[protocol.PlanModeResponse](ctx, c, protocol.GetPlanModeRequest{})
 	if err != nil {
 		return false, err
 	}
@@ -70,24 +70,24 @@ func (c *Client) SetProxy(ctx context.Context, url string) error {
 	if url != "" {
 		req.Proxy = &url
 	}
-	return c.Call(ctx, req, nil)
+	return c.call(ctx, req, nil)
 }
 
 // Rewind restores the conversation, the files, or both (the default) to their state
 // before a user message. The answer can say that nothing was done. Qoder.
 func (c *Client) Rewind(ctx context.Context, req protocol.RewindRequest) (*protocol.RewindResponse, error) {
-	return ask[protocol.RewindResponse](ctx, c, req)
+	return Call[protocol.RewindResponse](ctx, c, req)
 }
 
 // AddDirectories adds directories to the workspace. Qoder.
 func (c *Client) AddDirectories(ctx context.Context, directories ...string) (*protocol.AddDirectoriesResponse, error) {
-	return ask[protocol.AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
+	return Call[protocol.AddDirectoriesResponse](ctx, c, protocol.AddDirectoriesRequest{Directories: directories})
 }
 
 // AccountInfo asks the agent for the account as it is now. [Client.Account] returns the
 // account as it was at the start. Qoder.
 func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error) {
-	r, err := ask[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})
+	r, err := Call[protocol.AccountInfoResponse](ctx, c, protocol.AccountInfoRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +96,12 @@ func (c *Client) AccountInfo(ctx context.Context) (*protocol.AccountInfo, error)
 
 // UsageInfo returns the usage of the account and the session. Qoder.
 func (c *Client) UsageInfo(ctx context.Context) (*protocol.UsageInfo, error) {
-	return ask[protocol.UsageInfo](ctx, c, protocol.UsageInfoRequest{})
+	return Call[protocol.UsageInfo](ctx, c, protocol.UsageInfoRequest{})
 }
 
 // Plugins returns the plugins. Qoder.
 func (c *Client) Plugins(ctx context.Context) ([]protocol.Plugin, error) {
-	r, err := ask[protocol.PluginsResponse](ctx, c, protocol.ListPluginsRequest{})
+	r, err := Call[protocol.PluginsResponse](ctx, c, protocol.ListPluginsRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -110,30 +110,30 @@ func (c *Client) Plugins(ctx context.Context) ([]protocol.Plugin, error) {
 
 // FlushMemory makes the agent write its memories to disk. Qoder.
 func (c *Client) FlushMemory(ctx context.Context) error {
-	return c.Call(ctx, protocol.FlushMemoryRequest{}, nil)
+	return c.call(ctx, protocol.FlushMemoryRequest{}, nil)
 }
 
 // RefreshMemory makes the agent read its memories again. Qoder.
 func (c *Client) RefreshMemory(ctx context.Context) error {
-	return c.Call(ctx, protocol.RefreshMemoryRequest{}, nil)
+	return c.call(ctx, protocol.RefreshMemoryRequest{}, nil)
 }
 
 // FlushSkillEvolution makes the agent write evolved skills to disk. Qoder.
 func (c *Client) FlushSkillEvolution(ctx context.Context) error {
-	return c.Call(ctx, protocol.FlushSkillEvolutionRequest{}, nil)
+	return c.call(ctx, protocol.FlushSkillEvolutionRequest{}, nil)
 }
 
 // InjectMCPToken gives the agent a token for an MCP server. The token is a secret.
 // Qoder.
 func (c *Client) InjectMCPToken(ctx context.Context, server, token string) error {
-	return c.Call(ctx, protocol.MCPInjectTokenRequest{ServerName: server, Token: protocol.MCPToken{AccessToken: token}}, nil)
+	return c.call(ctx, protocol.MCPInjectTokenRequest{ServerName: server, Token: protocol.MCPToken{AccessToken: token}}, nil)
 }
 
 // BYOKProviders returns the providers for your own models (BYOK: bring your own key). It
 // returns nil if this release of the agent has no such list, and an empty list if the
 // account may not use it. Qoder.
 func (c *Client) BYOKProviders(ctx context.Context) ([]protocol.BYOKProvider, error) {
-	r, err := ask[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
+	r, err := Call[protocol.BYOKProvidersResponse](ctx, c, protocol.GetBYOKConfigRequest{})
 	if refused(err) {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ func refused(err error) bool {
 
 // BYOKConfigs returns the configured providers for your own models. Qoder.
 func (c *Client) BYOKConfigs(ctx context.Context) ([]protocol.BYOKConfig, error) {
-	r, err := ask[protocol.BYOKConfigsResponse](ctx, c, protocol.ListBYOKConfigsRequest{})
+	r, err := Call[protocol.BYOKConfigsResponse](ctx, c, protocol.ListBYOKConfigsRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -165,35 +165,35 @@ func (c *Client) BYOKConfigs(ctx context.Context) ([]protocol.BYOKConfig, error)
 
 // ValidateBYOKModel tests whether your own model works. Qoder.
 func (c *Client) ValidateBYOKModel(ctx context.Context, req protocol.ValidateBYOKModelRequest) (*protocol.SuccessResponse, error) {
-	return ask[protocol.SuccessResponse](ctx, c, req)
+	return Call[protocol.SuccessResponse](ctx, c, req)
 }
 
 // EnableRemoteProjection starts mirroring the session to a remote session. Qoder.
 func (c *Client) EnableRemoteProjection(ctx context.Context, req protocol.EnableRemoteProjectionRequest) (*protocol.RemoteProjectionResponse, error) {
-	return ask[protocol.RemoteProjectionResponse](ctx, c, req)
+	return Call[protocol.RemoteProjectionResponse](ctx, c, req)
 }
 
 // DisableRemoteProjection stops mirroring; see [Client.EnableRemoteProjection]. Qoder.
 func (c *Client) DisableRemoteProjection(ctx context.Context) (*protocol.RemoteProjectionResponse, error) {
-	return ask[protocol.RemoteProjectionResponse](ctx, c, protocol.DisableRemoteProjectionRequest{})
+	return Call[protocol.RemoteProjectionResponse](ctx, c, protocol.DisableRemoteProjectionRequest{})
 }
 
 // CreateBYOKConfig adds a provider for your own models. Qoder.
 func (c *Client) CreateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
-	return c.Call(ctx, protocol.CreateBYOKConfigRequest{Config: config}, nil)
+	return c.call(ctx, protocol.CreateBYOKConfigRequest{Config: config}, nil)
 }
 
 // UpdateBYOKConfig changes a provider for your own models. Qoder.
 func (c *Client) UpdateBYOKConfig(ctx context.Context, config protocol.BYOKConfig) error {
-	return c.Call(ctx, protocol.UpdateBYOKConfigRequest{Config: config}, nil)
+	return c.call(ctx, protocol.UpdateBYOKConfigRequest{Config: config}, nil)
 }
 
 // DeleteBYOKConfig removes a provider for your own models. Qoder.
 func (c *Client) DeleteBYOKConfig(ctx context.Context, providerID string) error {
-	return c.Call(ctx, protocol.DeleteBYOKConfigRequest{Target: protocol.BYOKTarget{ProviderID: providerID}}, nil)
+	return c.call(ctx, protocol.DeleteBYOKConfigRequest{Target: protocol.BYOKTarget{ProviderID: providerID}}, nil)
 }
 
 // CheckBYOKConfig tests whether a provider works. Qoder.
 func (c *Client) CheckBYOKConfig(ctx context.Context, config protocol.BYOKConfig) (*protocol.SuccessResponse, error) {
-	return ask[protocol.SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
+	return Call[protocol.SuccessResponse](ctx, c, protocol.CheckBYOKConfigRequest{Config: config})
 }

@@ -205,7 +205,9 @@ func TestRequests(t *testing.T) {
 			`{"subtype":"background_tasks","tool_use_id":"t"}`, ``, true},
 		"BackgroundTasks of none": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.BackgroundTasks(ctx, "")) },
 			`{"subtype":"background_tasks"}`, `{"backgrounded":false}`, false},
-		"TaskOutput": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.TaskOutput(ctx, "t")) },
+		"TaskOutput": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(sdk.Call[protocol.TaskOutputResponse](ctx, c, protocol.TaskOutputRequest{TaskID: "t"}))
+		},
 			`{"subtype":"get_task_output","task_id":"t"}`, `{"output":"o","total_bytes":1}`, &protocol.TaskOutputResponse{Output: "o", TotalBytes: 1}},
 		"CancelMessage": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.CancelMessage(ctx, "u")) },
 			`{"subtype":"cancel_async_message","message_uuid":"u"}`, `{"cancelled":true}`, true},
@@ -216,14 +218,16 @@ func TestRequests(t *testing.T) {
 		"GenerateTitle without one": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.GenerateTitle(ctx, "d", sdk.Opt[bool]{}))
 		}, `{"subtype":"generate_session_title","description":"d"}`, `{"title":null}`, ""},
-		"Rename": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return nothing(c.Rename(ctx, "t")) },
+		"Rename": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return nothing(heard(sdk.Call[any](ctx, c, protocol.RenameSessionRequest{Title: "t"})))
+		},
 			`{"subtype":"rename_session","title":"t"}`, ``, nil},
 		"SideQuestion": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.SideQuestion(ctx, "q", protocol.SideQuestionTurn{Question: "a", Response: "b"}))
 		}, `{"subtype":"side_question","question":"q","history":[{"question":"a","response":"b"}]}`, `{"response":"r"}`,
 			&protocol.SideQuestionResponse{Response: "r"}},
 		"SetCwd": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
-			return one(c.SetCwd(ctx, protocol.SetCwdRequest{Path: "/a"}))
+			return one(sdk.Call[protocol.SetCwdResponse](ctx, c, protocol.SetCwdRequest{Path: "/a"}))
 		},
 			`{"subtype":"set_cwd","path":"/a"}`, `{"status":"ok","cwd":"/a"}`, &protocol.SetCwdResponse{Status: "ok", Cwd: "/a"}},
 		"MCPStatus": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.MCPStatus(ctx)) },
@@ -263,10 +267,14 @@ func TestRequests(t *testing.T) {
 			`{"subtype":"reload_skills"}`, `{"skills":[]}`, []protocol.SlashCommand{}},
 		"ReloadOutputStyles": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.ReloadOutputStyles(ctx)) },
 			`{"subtype":"reload_output_styles"}`, `{"available_output_styles":["a"]}`, []string{"a"}},
-		"HooksListing": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.HooksListing(ctx)) },
+		"HooksListing": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(sdk.Call[protocol.HooksListingResponse](ctx, c, protocol.HooksListingRequest{}))
+		},
 			`{"subtype":"get_hooks_listing"}`, `{}`, &protocol.HooksListingResponse{}},
-		"PermissionRules": {"", func(ctx context.Context, c *sdk.Client) (any, error) { return one(c.PermissionRules(ctx)) },
-			`{"subtype":"list_permission_rules"}`, `{"state":{"originalCwd":"/a"}}`, &protocol.PermissionRulesState{OriginalCwd: "/a"}},
+		"PermissionRules": {"", func(ctx context.Context, c *sdk.Client) (any, error) {
+			return one(sdk.Call[protocol.PermissionRulesResponse](ctx, c, protocol.ListPermissionRulesRequest{}))
+		},
+			`{"subtype":"list_permission_rules"}`, `{"state":{"originalCwd":"/a"}}`, &protocol.PermissionRulesResponse{State: protocol.PermissionRulesState{OriginalCwd: "/a"}}},
 
 		"SetGoal": {agent.Qoder, func(ctx context.Context, c *sdk.Client) (any, error) {
 			return one(c.SetGoal(ctx, protocol.SetGoalRequest{Objective: "o"}))

@@ -199,7 +199,7 @@ func (c *Client) Claim(ctx context.Context, claim Claim) (*protocol.ClaimSession
 			return nil, fmt.Errorf("settings before the claim: %w", err)
 		}
 	}
-	claimed, err := ask[protocol.ClaimSessionResponse](ctx, c, req)
+	claimed, err := Call[protocol.ClaimSessionResponse](ctx, c, req)
 	return claimed, c.claimError(err)
 }
 

@@ -50,14 +50,6 @@ type (
 	Warning = session.Warning
 )
 
-// Values of Thinking.Type. Package session has those of the other types, such as
-// [session.DeliverInInitialize], [session.AlwaysAllow] and [session.DynamicBoundary].
-const (
-	ThinkingAdaptive = session.ThinkingAdaptive
-	ThinkingEnabled  = session.ThinkingEnabled
-	ThinkingDisabled = session.ThinkingDisabled
-)
-
 // Some returns v as a given value, even if v is zero.
 func Some[T any](v T) Opt[T] { return session.Some(v) }
 
