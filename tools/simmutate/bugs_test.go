@@ -32,17 +32,3 @@ func TestBugsFit(t *testing.T) {
 	}
 	assert.GreaterOrEqual(t, len(ids), 20)
 }
-
-func TestFound(t *testing.T) {
-	t.Parallel()
-	for out, want := range map[string][2]string{
-		"    reach_test.go:12: answered-once: agent#1 got 2 answers\n\n seed 6, after 7 histories, in 8 steps": {"7", "answered-once"},
-		"    fleet_test.go:9: one-cut: \"4 -> 2: x\"\n\n seed 3, after 4 histories, in 9 steps":                {"4", "one-cut"},
-		"simtests: TestPlantedBugs, seed 9, token sim1-9\nno step in 5s":                                       {"10", "watchdog"},
-		"panic: oh\n\ngoroutine 213 [running, synctest bubble 11]:\n":                                          {"11", "panic"},
-		"signal: killed": {"?", "the end of the test's process"},
-	} {
-		took, by := found(out)
-		assert.Equal(t, want, [2]string{took, by}, out)
-	}
-}

@@ -71,33 +71,9 @@ func run(ctx context.Context) error {
 			problems = append(problems, fmt.Errorf("%s was not found in %d histories", m.ID, *seeds))
 			fmt.Printf("| %s | not found | |\n", m.ID)
 		default:
-			took, by := found(out)
+			took, by := mutation.Found(out)
 			fmt.Printf("| %s | %s | %s |\n", m.ID, took, by)
 		}
 	}
 	return errors.Join(problems...)
-}
-
-var (
-	afterHistories = regexp.MustCompile(`seed \d+, after (\d+) histor`)
-	watchdogSeed   = regexp.MustCompile(`simtests: TestPlantedBugs(?:Of(?:Jobs|Outages))?, seed (\d+),`)
-	crashedBubble  = regexp.MustCompile(`(?s)^panic: .*?synctest bubble (\d+)`) // one for each history
-	oracle         = regexp.MustCompile(`(?:reach|mirror|fleet|fleet_outage)_test\.go:\d+: ([a-z-]+):`)
-)
-
-// found is how many histories it took to find a bug, and the oracle that found it.
-func found(out string) (took, by string) {
-	took, by = "?", "the end of the test's process"
-	if m := afterHistories.FindStringSubmatch(out); m != nil {
-		took = m[1]
-	} else if m := watchdogSeed.FindStringSubmatch(out); m != nil {
-		n, _ := strconv.ParseUint(m[1], 10, 63) // digits
-		took, by = strconv.FormatUint(n+1, 10), "watchdog"
-	} else if m := crashedBubble.FindStringSubmatch(out); m != nil {
-		took, by = m[1], "panic"
-	}
-	if m := oracle.FindStringSubmatch(out); m != nil {
-		by = m[1]
-	}
-	return took, by
 }

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/cover"
+)
+
+const module = "github.com/agent-troupe/troupe/"
+
+// area is a part of the code that gets a share of the mutants.
+type area struct {
+	name  string
+	dirs  []string
+	files []string // of it; nil: all. A name may end in *
+	share int      // of each hundred
+}
+
+func areas() []area {
+	return []area{
+		{"machine", []string{"actors/machine"}, nil, 26},
+		{"actors", []string{"actors", "actors/callback", "actors/child", "actors/hooks", "actors/mcp", "actors/mirror", "actors/router", "actors/transport", "actors/user"}, nil, 29},
+		{"kernel", []string{"internal/kernel"}, nil, 14},
+		{"runtime", []string{"runtime"}, nil, 14},
+		{"fleet's machine", []string{"fleet"}, []string{"fleet/plan*"}, 11},
+		{"journal", []string{"fleet/journal"}, nil, 6},
+	}
+}
+
+func (a area) has(s *Site) bool {
+	if !slices.Contains(a.dirs, filepath.Dir(s.File)) {
+		return false
+	}
+	return a.files == nil || slices.ContainsFunc(a.files, func(p string) bool {
+		ok, _ := filepath.Match(p, s.File) // the patterns are good
+		return ok
+	})
+}
+
+func allDirs() (dirs []string) {
+	for _, a := range areas() {
+		dirs = append(dirs, a.dirs...)
+	}
+	return dirs
+}
+
+// executed says which lines of the areas each simulation executes.
+type executed []map[string][]cover.ProfileBlock
+
+// coverage runs the simulations, each with so many histories.
+func coverage(ctx context.Context, root, dir string, histories int) (executed, error) {
+	patterns := make([]string, 0, len(allDirs()))
+	for _, d := range allDirs() {
+		patterns = append(patterns, "./"+d)
+	}
+	bin := filepath.Join(dir, "covered.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-covermode=set", "-coverpkg="+strings.Join(patterns, ","), "-o", bin, "./simtests")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build the simulations with coverage: %w\n%s", err, out)
+	}
+	var all executed
+	for i, sim := range simulations() {
+		profile := filepath.Join(dir, fmt.Sprintf("profile%d", i))
+		run := exec.CommandContext(ctx, bin, "-test.run="+sim.pattern(), "-test.coverprofile="+profile, "-test.timeout=10m")
+		run.Dir = filepath.Join(root, "simtests")
+		run.Env = append(os.Environ(), fmt.Sprintf("TROUPE_SEEDS=%d", max(1, histories*sim.share/100)))
+		if out, err := run.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("%s: %w\n%s", sim.name, err, out)
+		}
+		profiles, err := cover.ParseProfiles(profile)
+		if err != nil {
+			return nil, err
+		}
+		of := map[string][]cover.ProfileBlock{}
+		for _, p := range profiles {
+			of[strings.TrimPrefix(p.FileName, module)] = p.Blocks
+		}
+		all = append(all, of)
+	}
+	return all, nil
+}
+
+// by is the simulations that execute a site.
+func (x executed) by(s *Site) (all []simulation) {
+	for i, sim := range simulations() {
+		if ran(x[i][s.File], s) {
+			all = append(all, sim)
+		}
+	}
+	return all
+}
+
+// ran reports whether one of the blocks has the site and was executed.
+func ran(blocks []cover.ProfileBlock, s *Site) bool {
+	for _, at := range s.block {
+		for _, b := range blocks {
+			after := at.Line > b.StartLine || at.Line == b.StartLine && at.Column >= b.StartCol
+			before := at.Line < b.EndLine || at.Line == b.EndLine && at.Column < b.EndCol
+			if after && before {
+				return b.Count > 0
+			}
+		}
+	}
+	return false
+}
+
+// draw chooses n mutants by a seed: each area gets its share, and in it each operator as many
+// as the others, as far as it has sites.
+func draw(all []*Site, x executed, seed uint64, n int) []*Site {
+	var drawn []*Site
+	for _, a := range areas() {
+		byOp := map[string][]*Site{}
+		for _, s := range all {
+			if !a.has(s) {
+				continue
+			}
+			if s.sims = x.by(s); len(s.sims) > 0 {
+				byOp[s.Op] = append(byOp[s.Op], s)
+			}
+		}
+		for _, of := range byOp {
+			slices.SortFunc(of, func(a, b *Site) int { return cmp.Compare(a.rank(seed), b.rank(seed)) })
+		}
+		for left := (n*a.share + 99) / 100; left > 0; {
+			before := left
+			for _, op := range operators() {
+				for len(byOp[op]) > 0 && left > 0 {
+					s := byOp[op][0]
+					byOp[op] = byOp[op][1:]
+					if crosses(s, drawn) {
+						continue
+					}
+					drawn = append(drawn, s)
+					left--
+					break
+				}
+			}
+			if before == left {
+				break // there are no more
+			}
+		}
+	}
+	return drawn
+}
+
+// crosses reports whether a site and one that was drawn change texts of which neither is in
+// the other.
+func crosses(s *Site, drawn []*Site) bool {
+	return slices.ContainsFunc(drawn, func(d *Site) bool {
+		if s.File != d.File || s.to <= d.from || d.to <= s.from {
+			return false
+		}
+		inside := s.from >= d.from && s.to <= d.to || d.from >= s.from && d.to <= s.to
+		return !inside
+	})
+}
+
+// inOrder sorts mutants as they were found: in a file the outer before the inner.
+func inOrder(all, drawn []*Site) []*Site {
+	var sorted []*Site
+	chosen := map[*Site]bool{}
+	for _, s := range drawn {
+		chosen[s] = true
+	}
+	for _, s := range all {
+		if chosen[s] {
+			sorted = append(sorted, s)
+		}
+	}
+	return sorted
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	root      string
+	seed      uint64
+	n         int
+	histories int
+	covered   int
+	workers   int
+	list      bool
+	sample    bool
+	only      *regexp.Regexp
+	results   string
+	again     bool
+	work      string
+	units     bool
+}
+
+func flags() (options, error) {
+	var o options
+	flag.StringVar(&o.root, "root", ".", "the `directory` of the module")
+	flag.Uint64Var(&o.seed, "seed", 1, "of the draw")
+	flag.IntVar(&o.n, "n", 420, "how many mutants are drawn")
+	flag.IntVar(&o.histories, "histories", 2000, "how many histories may be played to find a mutant, by all simulations together")
+	flag.IntVar(&o.covered, "covered", 200, "histories of all simulations that say what is executed")
+	flag.IntVar(&o.workers, "workers", 2, "mutants that are tried at once")
+	flag.BoolVar(&o.list, "list", false, "only print what is drawn")
+	flag.BoolVar(&o.sample, "sample", false, "only the mutants of sample.txt, by simulations alone; one that lives is an error")
+	flag.StringVar(&o.results, "results", "", "the `file` that gets what became of each, and of which those that it has are not tried again")
+	flag.BoolVar(&o.again, "again", false, "try those that live in the file of results again")
+	flag.BoolVar(&o.units, "units", true, "try those that live on unit tests, too")
+	flag.StringVar(&o.work, "work", "", "the `directory` for the copy of the tree and what is built, which is kept. Default: a temporary one")
+	only := flag.String("only", "", "only mutants whose key matches the `expression`")
+	flag.Parse()
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, err
+	}
+	return o, nil
+}
+
+func run(ctx context.Context) error {
+	o, err := flags()
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv("GOFLAGS", "-trimpath "+os.Getenv("GOFLAGS")); err != nil { // the copy shares what is compiled
+		return err
+	}
+	if o.work == "" {
+		if o.work, err = os.MkdirTemp("", "mutants-"); err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(o.work) }()
+	}
+	all, err := sites(o.root, allDirs())
+	if err != nil {
+		return err
+	}
+	drawn, err := chosen(ctx, o, all)
+	if err != nil {
+		return err
+	}
+	if o.list {
+		for _, s := range drawn {
+			fmt.Println(s.Key)
+		}
+		return nil
+	}
+	return try(ctx, o, all, drawn)
+}
+
+// chosen is the mutants that are tried.
+func chosen(ctx context.Context, o options, all []*Site) ([]*Site, error) {
+	if o.sample {
+		return sampled(all)
+	}
+	x, err := coverage(ctx, o.root, o.work, o.covered)
+	if err != nil {
+		return nil, err
+	}
+	return draw(all, x, o.seed, o.n), nil
+}
+
+// try plants the mutants and tries them.
+func try(ctx context.Context, o options, all, drawn []*Site) error {
+	number := map[*Site]int{}
+	for i, s := range drawn {
+		number[s] = i + 1
+	}
+	tree := filepath.Join(o.work, "tree")
+	if err := errors.Join(os.RemoveAll(tree), copyTree(o.root, tree), plant(tree, inOrder(all, drawn), number)); err != nil {
+		return err
+	}
+	b := &bench{dir: tree, bins: o.work, limit: 3 * time.Minute, built: map[string]*unit{}, plain: map[string]string{}}
+	t, err := newTable(o, drawn)
+	if err != nil {
+		return err
+	}
+	if err := b.sound(ctx); err != nil {
+		return err
+	}
+	work, failed := make(chan *Site), make(chan error, o.workers)
+	var workers sync.WaitGroup
+	for range o.workers {
+		workers.Go(func() {
+			for s := range work {
+				fate, err := b.judge(ctx, o, s, number[s])
+				if err == nil {
+					err = t.note(s, fate)
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	err = feed(ctx, work, failed, t.left())
+	close(work)
+	workers.Wait()
+	if err != nil {
+		return err
+	}
+	return t.finish(o)
+}
+
+func feed(ctx context.Context, work chan<- *Site, failed <-chan error, sites []*Site) error {
+	for _, s := range sites {
+		select {
+		case work <- s:
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sound runs the simulations without a mutant.
+func (b *bench) sound(ctx context.Context) error {
+	fate, err := b.simulate(ctx, &Site{}, 0, 0, 100)
+	if err == nil && fate.By != "" {
+		err = fmt.Errorf("%s fails without a mutant: %s", fate.By, fate.How)
+	}
+	return err
+}
+
+// judge tries one mutant: a few histories first, then the rest, then the unit tests.
+func (b *bench) judge(ctx context.Context, o options, s *Site, n int) (Fate, error) {
+	from := 0
+	for _, histories := range []int{100, 500, o.histories} {
+		if histories = min(histories, o.histories); histories <= from {
+			continue
+		}
+		fate, err := b.simulate(ctx, s, n, from, histories)
+		if err != nil || fate.By != "" {
+			return fate, err
+		}
+		from = histories
+	}
+	if o.sample {
+		return Fate{Played: from}, nil
+	}
+	changes, err := b.changes(ctx, s, n)
+	if err != nil {
+		return Fate{}, err
+	}
+	var fate Fate
+	if o.units {
+		fate, err = b.unitTests(ctx, n, testsOf(s.File))
+	}
+	if fate.Played = from; !changes {
+		fate.Changed = "same"
+	}
+	return fate, err
+}

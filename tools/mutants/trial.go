@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/tools/mutation"
+)
+
+// simulation is explorations of package simtests.
+type simulation struct {
+	name  string   // for the table
+	tests []string // their names
+	share int      // how many of a hundred histories each of them plays
+	fleet bool     // those of fleet's code come first in it
+}
+
+func (s simulation) pattern() string { return "^(" + strings.Join(s.tests, "|") + ")$" }
+
+// simulations are what a mutant is tried on, in this order: about as many histories as the
+// shares say, since some tests divide the number by what a history costs.
+func simulations() []simulation {
+	return []simulation{
+		{"reach", []string{"TestPlantedBugs"}, 36, false},
+		{"scenarios", []string{
+			"TestAFailingHookBesideAPolicy", "TestOneOfTwoHooksIsCancelled", "TestThePolicyOfAnotherSession", "TestExploreACalmSession", "TestExploreFaults",
+			"TestAStoreThatHoldsUpARestart", "TestADeadSessionMakesRoom", "TestNothingFollowsEnded", "TestDecideRecovery", "TestCloseWhileItIsDecided", "TestStall",
+			"TestCloudInACalmWorld", "TestCloudWhenActorsDie", "TestCloudThatIsInterrupted", "TestAskReturnsWhatATurnSaid",
+		}, 1, false},
+		{"leases", []string{"TestTwoHosts"}, 4, false},
+		{"jobs", []string{"TestPlantedBugsOfJobs"}, 13, true},
+		{"outages", []string{"TestPlantedBugsOfOutages"}, 5, true},
+		{"shared servers", []string{"TestExploreASharedJob"}, 6, true},
+		{"recovery", []string{"TestTurnsOutliveTheirAgent"}, 8, false},
+		{"mirror", []string{"TestMirror"}, 4, false},
+		{"cloud", []string{"TestCloudInAnyWeather"}, 4, false},
+		{"combinations", []string{"TestNoFalseAlarm"}, 5, false},
+	}
+}
+
+// order is the simulations that execute a mutant, with those first that know its code.
+func order(s *Site) (all []simulation) {
+	sims := s.sims
+	if sims == nil {
+		sims = simulations()
+	}
+	ofFleet := strings.HasPrefix(s.File, "fleet/")
+	for _, first := range []bool{true, false} {
+		for _, sim := range sims {
+			if (sim.fleet == ofFleet) == first {
+				all = append(all, sim)
+			}
+		}
+	}
+	return all
+}
+
+// bench is a copy of the tree with the mutants in it, and the tests that are built there.
+type bench struct {
+	dir   string // of the copy
+	bins  string // of the test programs
+	limit time.Duration
+
+	mu    sync.Mutex
+	built map[string]*unit
+	plain map[string]string // hashes of histories without a mutant
+}
+
+// unit is the built tests of a package.
+type unit struct {
+	once sync.Once
+	bin  string
+	took time.Duration // of a run without a mutant
+	err  error
+}
+
+// build compiles the tests of a package, once, and runs them without a mutant.
+func (b *bench) build(ctx context.Context, pkg string) (*unit, error) {
+	b.mu.Lock()
+	u := b.built[pkg]
+	if u == nil {
+		u = &unit{bin: filepath.Join(b.bins, strings.ReplaceAll(pkg, "/", "_")+".test")}
+		b.built[pkg] = u
+	}
+	b.mu.Unlock()
+	u.once.Do(func() {
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-o", u.bin, "./"+pkg)
+		cmd.Dir = b.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			u.err = fmt.Errorf("build the tests of %s: %w\n%s", pkg, err, out)
+			return
+		}
+		if pkg == "simtests" {
+			return
+		}
+		started := time.Now()
+		out, err := b.run(ctx, pkg, u.bin, 0, 5*time.Minute, nil, "-test.short")
+		if u.took = time.Since(started); err != nil {
+			u.err = fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", pkg, err, out)
+		}
+	})
+	return u, u.err
+}
+
+var errSlow = errors.New("too slow")
+
+// run runs a test program with a mutant.
+func (b *bench) run(ctx context.Context, pkg, bin string, n int, limit time.Duration, env []string, args ...string) (string, error) {
+	short, stop := context.WithTimeout(ctx, limit)
+	defer stop()
+	cmd := exec.CommandContext(short, bin, append([]string{"-test.failfast", fmt.Sprintf("-test.timeout=%s", 2*limit)}, args...)...)
+	cmd.Dir = filepath.Join(b.dir, pkg)
+	cmd.WaitDelay = time.Second // a child may hold the pipe
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("TROUPE_MUTANT=%d", n)), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case short.Err() != nil:
+		return out.String(), errSlow
+	case err == nil && strings.Contains(out.String(), "no tests to run"):
+		return "", fmt.Errorf("%s has no tests %v", pkg, args)
+	}
+	return out.String(), err
+}
+
+// Fate is what became of a mutant.
+type Fate struct {
+	By      string // the simulation, or the package whose tests noticed; "": it lives
+	History string // how many histories of that simulation it took
+	How     string // the oracle, or the test
+	Played  int    // histories, at most, that were played in vain
+	Changed string // "same", if the mutant lives in simulations and changes no history
+}
+
+// simulate tries a mutant on the simulations, with so many histories in all. Those up to from
+// were played before.
+func (b *bench) simulate(ctx context.Context, s *Site, n, from, histories int) (Fate, error) {
+	u, err := b.build(ctx, "simtests")
+	if err != nil {
+		return Fate{}, err
+	}
+	for _, sim := range order(s) {
+		env := []string{fmt.Sprintf("TROUPE_SEEDS=%d", max(1, (histories-from)*sim.share/100))}
+		if from > 0 {
+			env = append(env, fmt.Sprintf("TROUPE_SIM_SEED=%d", max(1, from*sim.share/100)))
+		}
+		out, err := b.run(ctx, "simtests", u.bin, n, b.limit, env, "-test.run="+sim.pattern())
+		switch {
+		case ctx.Err() != nil:
+			return Fate{}, ctx.Err()
+		case errors.Is(err, errSlow):
+			return Fate{By: sim.name, History: "?", How: "time limit"}, nil
+		case err != nil:
+			took, by := mutation.Found(out)
+			if t := failedTest.FindStringSubmatch(out); t != nil && len(sim.tests) > 1 {
+				by = t[1] + ": " + by
+			}
+			return Fate{By: sim.name, History: took, How: by}, nil
+		}
+	}
+	return Fate{Played: histories}, nil
+}
+
+var hash = regexp.MustCompile(`sim: \d+ histories, hash (\w+)`)
+
+// changes reports whether a mutant changes any of a few histories. One that does not is out of
+// reach of any oracle there.
+func (b *bench) changes(ctx context.Context, s *Site, n int) (bool, error) {
+	u, err := b.build(ctx, "simtests")
+	if err != nil {
+		return false, err
+	}
+	test := "TestReach"
+	if strings.HasPrefix(s.File, "fleet/") {
+		test = "TestExploreAJob"
+	}
+	var hashes [2]string
+	for i, n := range []int{0, n} {
+		b.mu.Lock()
+		known := b.plain[test]
+		b.mu.Unlock()
+		if hashes[i] = known; i == 0 && known != "" {
+			continue
+		}
+		out, err := b.run(ctx, "simtests", u.bin, n, b.limit, []string{"TROUPE_SEEDS=60"}, "-test.v", "-test.run=^"+test+"$")
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if m := hash.FindStringSubmatch(out); err == nil && m != nil {
+			hashes[i] = m[1]
+		}
+		if i == 0 {
+			b.mu.Lock()
+			b.plain[test] = hashes[i]
+			b.mu.Unlock()
+		}
+	}
+	return hashes[0] != hashes[1], nil
+}
+
+var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+
+// unitTests tries a mutant on the tests of packages.
+func (b *bench) unitTests(ctx context.Context, n int, pkgs []string) (Fate, error) {
+	for _, pkg := range pkgs {
+		u, err := b.build(ctx, pkg)
+		if err != nil {
+			return Fate{}, err
+		}
+		out, err := b.run(ctx, pkg, u.bin, n, 5*u.took+20*time.Second, nil, "-test.short")
+		if ctx.Err() != nil {
+			return Fate{}, ctx.Err()
+		}
+		if err != nil {
+			how := "the end of the test's process"
+			if m := failedTest.FindStringSubmatch(out); m != nil {
+				how = m[1]
+			} else if errors.Is(err, errSlow) {
+				how = "time limit"
+			}
+			return Fate{By: pkg, How: how}, nil
+		}
+	}
+	return Fate{}, nil
+}
+
+// testsOf are the packages whose tests are those of a file: its own, and then those right
+// above it, which drive it.
+func testsOf(file string) []string {
+	dir := filepath.Dir(file)
+	switch {
+	case dir == "fleet" || dir == "fleet/journal":
+		return []string{"fleet/journal", "fleet"}
+	case dir == "runtime":
+		return []string{"runtime", "sdk"}
+	case dir == "actors":
+		return []string{"actors", "runtime"}
+	case dir == "internal/kernel":
+		return []string{"internal/kernel", "actors"}
+	default:
+		return []string{dir, "actors", "runtime"}
+	}
+}
