@@ -33,7 +33,7 @@ type Client struct {
 	opts    *Options // the client's own; nil once connected
 	dialing *dial    // the present or last attempt to connect
 	closed  bool
-	unsure  bool                      // nobody waited for the answer to a claim
+	unsure  bool                      // an answer to a claim was not waited for
 	left    []protocol.BackgroundTask // that a run did not wait for
 }
 

@@ -19,8 +19,8 @@ import (
 // server calls Close, Close waits for that tool, up to CloseTimeout. With the context of
 // one of Options.Children it returns at once: the session ends after its children.
 //
-// Unread messages remain: a loop over [Client.Messages] after Close yields them. While
-// nobody reads, Close keeps at most Limits.HardBytes of what the agent still writes; a
+// Unread messages remain: a loop over [Client.Messages] after Close yields them. Without
+// a reader Close keeps at most Limits.HardBytes of further output; a
 // [session.WarningIssued] event then says how many messages were dropped.
 //
 // A nil error means that the agent ended in time, that no process is left, and that
@@ -76,7 +76,7 @@ func closeLimit(d time.Duration) *TimeoutError {
 // before, and up to Limits.Background for background tasks. Then it closes the session
 // and returns the errors of [Client.Close]. Control requests and callbacks work until
 // the close. Another goroutine must read the messages meanwhile, unless they are few:
-// an agent stops when nobody reads its output.
+// an agent stops when its output is not read.
 //
 // If ctx ends before the turns, the error is an *[UnfinishedError] that says what Drain
 // waited for. The session is then still open, and still accepts no messages: call
@@ -91,20 +91,20 @@ func (c *Client) Drain(ctx context.Context) error {
 	return c.Close(ctx)
 }
 
-// Passivate ends the agent's process, if nobody needs it, and returns when it is gone.
-// The session lives on: the next message or control request starts a process that resumes
-// it. So an idle session costs no process. Options.PassivateAfter does the same by the
-// clock.
+// Passivate ends the agent's process unless it is needed, and returns when it is gone.
+// The session stays open: the next message or control request starts a process that
+// resumes it. So an idle session costs no process. Options.PassivateAfter does the same
+// by the clock.
 //
 // Passivate returns nil for a session that has no process. Right after a result it waits
 // until the agent says that it is done with the turn. A process is needed while a turn, a
 // control request, a request of the agent or a background task is open, and while the
-// agent waits for somebody to read its messages. Then the error is a
-// *[session.PassivateError], and nothing has changed. So it is with
+// agent waits for a reader of its messages. Then the error is a
+// *[session.PassivateError], and nothing has changed. The error is the same with
 // Options.PersistSession false, because no process could resume the session, and after a
-// call that may have changed what the options say, such as SetPermissionMode or SetModel,
-// because the next process would start with the options alone. The error is [ErrClosed]
-// for a session that ends. If ctx ends first, the process may still go.
+// call that may have changed a setting of the options, such as SetPermissionMode or
+// SetModel, because the next process would start with the options alone. The error is
+// [ErrClosed] for a session that ends. If ctx ends first, the process may still go.
 func (c *Client) Passivate(ctx context.Context) error {
 	d, err := c.connected()
 	if err != nil {

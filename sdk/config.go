@@ -116,8 +116,8 @@ func loadOptions(file string, in io.Reader, opts []LoadOption) (*Options, error)
 // [Options].
 type fileOptions struct {
 	Options
-	ControlRequestTimeout Opt[time.Duration] `json:"controlRequestTimeout"` // of Limits.Control; 0 is no limit
-	CloseGrace            Opt[time.Duration] `json:"closeGrace"`            // of Graces.EOF; 0 is no wait
+	ControlRequestTimeout Opt[time.Duration] `json:"controlRequestTimeout"` // of Limits.Control; 0: no limit
+	CloseGrace            Opt[time.Duration] `json:"closeGrace"`            // of Graces.EOF; 0: no wait
 }
 
 func (f *fileOptions) options() *Options {

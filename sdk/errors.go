@@ -100,7 +100,7 @@ func Retryable(err error) bool {
 	)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrClosed), errors.As(err, &auth),
-		errors.Is(err, session.ErrConsumerStalled): // nobody read: trying again changes nothing
+		errors.Is(err, session.ErrConsumerStalled): // there was no reader, and a retry changes nothing
 		return false
 	case errors.As(err, &breaker):
 		return true

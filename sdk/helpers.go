@@ -42,12 +42,11 @@ func Collect(messages iter.Seq2[Message, error]) ([]Message, error) {
 	return all, nil
 }
 
-// Texts yields the text of the main agent when it arrives: the whole text of each
-// message, or, with Options.IncludePartialMessages, the pieces in which the model
-// writes it. A message of the model whose line was above Options.MaxLine is yielded in its
-// place as an empty text with an error that matches [protocol.OversizeError]; the loop goes on
-// after it if you do. Any other error is yielded last. If the loop ends early, the loop over
-// messages ends, too.
+// Texts yields the text of the main agent when it arrives: the whole text of each message, or,
+// with Options.IncludePartialMessages, the pieces in which the model writes it. A message of
+// the model whose line was above Options.MaxLine is yielded in its place as an empty text with
+// an error that matches [protocol.OversizeError]; the loop may continue after it. Any other
+// error is yielded last. If the loop ends early, the loop over messages ends, too.
 func Texts(messages iter.Seq2[Message, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var streamed string // id of the message whose text came in pieces
@@ -91,8 +90,8 @@ func lacksText(m *protocol.OversizeMessage, streamed string) bool {
 	return false
 }
 
-// resultOf returns the result that m is, even one of which some field did not
-// decode; nil if it is none.
+// resultOf returns m as a result, also one with a field that did not decode; nil for
+// any other message.
 func resultOf(m Message) *ResultMessage {
 	if u, ok := m.(*UnknownMessage); ok && u.Partial != nil {
 		m = u.Partial

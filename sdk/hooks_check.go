@@ -10,9 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// usable finds what no agent could take a typed output for. What one of them
-// makes of it may be that there is no decision, and so a gate would let through
-// what its handler meant to stop.
+// usable finds outputs of a typed hook that no agent accepts. An agent might read such
+// an output as no decision, and the gate would let a call through that its handler
+// meant to stop.
 func usable(out protocol.HookJSONOutput) error {
 	if err := oneOf("Decision", out.Decision, DecisionApprove, DecisionBlock); err != nil {
 		return err

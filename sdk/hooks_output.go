@@ -239,7 +239,7 @@ func (o FeedbackOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
 	return o.decided(o.Decision, o.Reason, told(event, o.AdditionalContext))
 }
 
-// told is the part of an output that tells the model something.
+// told is the part of an output with context for the model.
 func told(event protocol.HookEvent, text string) protocol.HookSpecificOutput {
 	if text == "" {
 		return nil

@@ -27,8 +27,8 @@ func AcceptElicitation(content any) (protocol.ElicitationResult, error) {
 	return r, nil
 }
 
-// checkTokens finds logins that nobody can provide, and callbacks that nobody
-// will ever ask.
+// checkTokens finds logins without a callback that provides them, and callbacks that
+// are never called.
 func checkTokens(o *Options) []error {
 	var problems []error
 	is := func(t session.AuthType) bool { return o.Auth != nil && o.Auth.Type == t }

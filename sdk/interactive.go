@@ -135,7 +135,7 @@ var errAsked = errors.New("the agent asks")
 type questions struct {
 	mu    sync.Mutex
 	queue []question
-	wait  context.Context // in which the loop waits for a message; nil: it does not
+	wait  context.Context // in which the loop waits for a message; nil if it does not wait
 	wake  context.CancelCauseFunc
 }
 
@@ -208,7 +208,8 @@ func (q *questions) next(ctx context.Context) (wait context.Context, place uint6
 	return wait, q.queue[0].place, true
 }
 
-// take removes the first question and returns it; the zero Update if there is none.
+// take removes the first question and returns it; the zero Update if the queue is
+// empty.
 func (q *questions) take() (u Update) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,7 +28,7 @@ func (l *link) closeServersAtEnd(home *runtime.Runtime) {
 	}
 	home.Executor().Go(func() {
 		_ = home.Executor().Await(context.Background(), session.Done())
-		_ = servers.close(context.Background()) // whoever waits is told by Client.Close
+		_ = servers.close(context.Background()) // Client.Close returns the error
 	})
 }
 

@@ -29,7 +29,7 @@ type servers struct {
 	mu      sync.Mutex
 	given   map[string]*MCPServer // by name, as the caller gave them
 	own     map[string]*MCPServer // of them, what has something to close: the session's own connections
-	watched bool                  // somebody waits for the session's end to close them
+	watched bool                  // a goroutine closes them at the session's end
 	closed  bool
 }
 
@@ -50,7 +50,7 @@ func (s *servers) add(m *MCPServer) *MCPServer {
 	served, name := forSession(m), m.Name()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.given == nil { // most sessions have none
+	if s.given == nil { // most sessions
 		s.given, s.own = map[string]*MCPServer{}, map[string]*MCPServer{}
 	}
 	s.given[name] = m
@@ -173,7 +173,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 	return r, nil
 }
 
-// settings is what the agent is told.
+// settings are the servers as the agent gets them.
 func (s *servers) settings(external map[string]protocol.MCPServerConfig, own []*MCPServer) (map[string]protocol.MCPServerConfig, error) {
 	settings := maps.Clone(external)
 	if settings == nil {

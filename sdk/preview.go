@@ -98,8 +98,7 @@ func PreviewLaunch(o *Options) (*LaunchPreview, error) {
 	return out, nil
 }
 
-// maskedArgs are the arguments without the values of ExtraArgs, of which nobody
-// knows what they are.
+// maskedArgs are the arguments without the values of ExtraArgs, which may be secrets.
 func maskedArgs(o *Options, args []string) []string {
 	out := slices.Clone(args)
 	for key, extra := range o.ExtraArgs { //troupe:maporder each has a flag of its own

@@ -30,8 +30,8 @@ func Query(ctx context.Context, prompt string, opts *Options) iter.Seq2[Message,
 	return converse(ctx, "query", only(prompt), NewClient(opts))
 }
 
-// Stream is [Query] with a prompt of many messages; [UserText] makes one. They are read on
-// a goroutine of their own, without waiting for answers, and Stream ends when each has a
+// Stream is [Query] with a prompt of many messages; [UserText] makes one. A separate
+// goroutine reads them, without waiting for answers, and Stream ends when each has a
 // result. An error of messages ends it. A panic of messages is a *[PanicError]. If messages
 // waits for something, let it stop waiting when a context ends, and end that one after the
 // loop. nil is a *[ConfigError].
@@ -117,7 +117,7 @@ func (q *query) run(ctx context.Context, messages iter.Seq2[UserMessage, error],
 		case kernel.StoppedBy(ctx, err):
 			err = errors.Join(q.progress.stopped(q.session, kernel.Ended(ctx, err)), end())
 		case errors.Is(err, io.EOF):
-			err = ErrClosed // by somebody else: the runtime was shut down
+			err = ErrClosed // not by this call: the runtime was shut down
 			if q.finished.Load() {
 				_, err = fed.Wait(over, q.home.Executor())
 			}

@@ -201,7 +201,7 @@ func (c *Client) ask(ctx context.Context, r *runtime.Reader, prompt string, note
 	if _, err := session.Send(ctx, &m); err != nil {
 		return err
 	}
-	// What was written before the agent fell idle is there by then: it is read
+	// Messages from before the agent became idle have arrived by then: they are read
 	// although the context has ended.
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -224,7 +224,7 @@ func (c *Client) ask(ctx context.Context, r *runtime.Reader, prompt string, note
 		case errors.Is(err, errIdle):
 			return nil
 		case errors.Is(err, io.EOF):
-			return ErrClosed // by somebody else
+			return ErrClosed // not by this call
 		default:
 			return err
 		}

@@ -24,8 +24,8 @@ type ResolvedSettings struct {
 	Effective json.RawMessage   // all sources merged: an object
 	From      map[string]string // by key of Effective: the Name of the last source that has it
 	Sources   []SettingsSource  // those that exist, lowest precedence first
-	// Problems are files that exist and do not count, because they cannot be read or are
-	// no JSON objects. The agent ignores them silently.
+	// Problems are files that exist and have no effect, because they cannot be read or
+	// are not JSON objects. The agent ignores them silently.
 	Problems []error
 }
 

@@ -86,14 +86,14 @@ func Prewarm(ctx context.Context, opts *Options) (*Client, error) {
 	if d, err := c.connected(); err == nil {
 		home.Executor().Go(func() {
 			_ = home.Executor().Await(context.Background(), d.session.Done())
-			_ = remove() // what is left is an empty directory that nobody looks for
+			_ = remove() // a failure leaves an unused empty directory
 		})
 	}
 	return c, nil
 }
 
-// park makes the options those of a spare, and makes the directory where it is
-// parked, if it has none; remove is nil if it has one.
+// park makes the options those of a spare. If they have no Cwd it
+// makes one, which remove removes; otherwise remove is nil.
 func park(o *Options, home *runtime.Runtime) (remove func() error, err error) {
 	spec, err := specOf(o)
 	problems := []error{err}

@@ -76,8 +76,8 @@ func specOf(o *Options) (runtime.Spec, error) {
 	return spec, nil
 }
 
-// otherProblems is what the runtime would have to say as well, about the policy and by the
-// dialect, so that all mistakes are told at once.
+// otherProblems are the mistakes that the runtime and the dialect would find, so that all
+// are reported at once.
 func otherProblems(spec *runtime.Spec) error {
 	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,

@@ -49,7 +49,7 @@ func JSONResult(v any) *ToolResult {
 	return r
 }
 
-// encodeResult is the result of tools/call. What cannot be sent becomes an
+// encodeResult is the result of tools/call. A result that cannot be sent becomes an
 // error result that says so.
 func encodeResult(tool string, r *ToolResult) json.RawMessage {
 	b, err := marshalResult(r)

@@ -7,9 +7,9 @@ import (
 	"github.com/agent-troupe/troupe/policy"
 )
 
-// unattendedProblem lists what could wait for a person in a session that has none. The
-// tools that ask a person are denied at once where nothing else is said, but a task that
-// needs them should not start.
+// unattendedProblem lists the callbacks and options that could wait for a person in an
+// unattended session. The tools that ask a person are denied at once by default, but a
+// task that needs them should not start.
 func unattendedProblem(o *Options) error {
 	if !o.Unattended || o.CanUseTool != nil || o.PermissionPromptToolName != "" {
 		return nil
