@@ -32,12 +32,11 @@ type AssistantMessage struct {
 	// Historical marks replayed history.
 	Historical       bool   `json:"historical,omitempty"`
 	RefusedMessageID string `json:"refused_message_id,omitempty"` // API message id of a refused response that this one follows
-	// ResumeReason says why the turn goes on after a restart of the agent:
-	// interrupted_turn, or the host's CLAUDE_CODE_RESUME_REASON. "" for other
-	// turns.
+	// ResumeReason says why the turn continues after a restart of the agent:
+	// interrupted_turn, or the host's CLAUDE_CODE_RESUME_REASON. "" for other turns.
 	ResumeReason string `json:"resume_reason,omitempty"`
-	// ResumedFromIncompleteThinking says that the turn goes on inside the
-	// thinking block that the previous message broke off.
+	// ResumedFromIncompleteThinking says that the turn continues inside the thinking
+	// block that the previous message broke off.
 	ResumedFromIncompleteThinking bool     `json:"resumed_from_incomplete_thinking,omitempty"`
 	Supersedes                    []string `json:"supersedes,omitempty"` // uuids
 	// UserMessageUUID is the uuid of the user line that the turn answers, on
@@ -86,7 +85,7 @@ type ToolUseMeta struct {
 // LocalCommandRun is the slash command that a line is the output of.
 type LocalCommandRun struct {
 	Command string `json:"command"`          // without the slash: context
-	Args    string `json:"args"`             // the text after the command; "" if there was none
+	Args    string `json:"args"`             // the text after the command; "" if it was empty
 	Plugin  string `json:"plugin,omitempty"` // the plugin that the command belongs to; "" for the agent's own
 }
 

@@ -89,14 +89,14 @@ type ServerToolUseBlock struct {
 	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none
 }
 
-// ServerToolResultBlock is the result of such a call. Type tells which tool:
+// ServerToolResultBlock is the result of such a call. Type names the tool:
 // web_search_tool_result, web_fetch_tool_result, code_execution_tool_result,
 // bash_code_execution_tool_result, text_editor_code_execution_tool_result or
 // tool_search_tool_result.
 type ServerToolResultBlock struct {
 	Type      string `json:"-"`           // one of the types listed above; "" fails to encode
 	ToolUseID string `json:"tool_use_id"` // the [ServerToolUseBlock] that this answers
-	// Content has a shape of its own for each Type.
+	// The shape of Content depends on Type.
 	Content      json.RawMessage `json:"content,omitempty"`
 	Caller       json.RawMessage `json:"caller,omitempty"`        // as in the [ServerToolUseBlock]
 	CacheControl json.RawMessage `json:"cache_control,omitempty"` // the API's cache breakpoint, an object; nil: none

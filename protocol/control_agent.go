@@ -83,7 +83,8 @@ type CanUseToolRequest struct {
 	AgentID string `json:"agent_id,omitempty"`
 
 	// Cwd is the absolute directory in which the call runs, "" if it is not known. The agent
-	// tells hooks and not this request: package sdk sets it in sessions with a Policy.
+	// sends it to hooks and not in this request: package sdk sets it in sessions with a
+	// Policy.
 	Cwd string `json:"-"`
 
 	// Title and Description are texts for a person, made by the agent.

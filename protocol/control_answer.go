@@ -45,7 +45,7 @@ type ModelPolicyReply struct {
 	// Model is the model to use; nil keeps the agent's own choice. "" is
 	// passed on as it is.
 	Model *string `json:"model,omitempty"`
-	// CustomModel are the credentials of a model of the user's own.
+	// CustomModel are the credentials of a model that the user brings.
 	CustomModel *CustomModel `json:"custom_model,omitempty"`
 	TaskID      string       `json:"task_id,omitempty"`  // a routing label, forwarded with the model request
 	SubTask     string       `json:"sub_task,omitempty"` // a billing label, forwarded with the model request
@@ -53,9 +53,9 @@ type ModelPolicyReply struct {
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 }
 
-// CustomModel has the address and the credentials of the user's own model. Printing and
-// logging it hides the key. Marshaling it does not: a JSON log shows the key of a
-// CustomModel in a slice, a map or a struct.
+// CustomModel has the address and the credentials of a model that the user brings.
+// Printing and logging it hides the key. Marshaling it does not: a JSON log shows the
+// key of a CustomModel in a slice, a map or a struct.
 type CustomModel struct {
 	Provider string `json:"provider"`        // a [BYOKProvider] key, such as openai or deepseek
 	APIKey   string `json:"api_key"`         // a secret

@@ -1,7 +1,7 @@
 package protocol
 
-// The requests in this file are Qoder's alone. What stands for a missing
-// capability is its dialect's business.
+// The requests in this file are Qoder's alone. Its dialect decides what a missing
+// capability means.
 
 // SetGoalRequest sets the goal. The answer is a [GoalResponse].
 type SetGoalRequest struct {
@@ -48,11 +48,11 @@ type RefreshMemoryRequest struct{}
 // FlushSkillEvolutionRequest writes skills out. No answer value.
 type FlushSkillEvolutionRequest struct{}
 
-// GetBYOKConfigRequest asks for the providers of models of the user's own. The
+// GetBYOKConfigRequest asks for the providers of models that the user brings. The
 // answer is a [BYOKProvidersResponse].
 type GetBYOKConfigRequest struct{}
 
-// ValidateBYOKModelRequest tries a model of the user's own. The answer is a
+// ValidateBYOKModelRequest tries a model that the user brings. The answer is a
 // [SuccessResponse].
 type ValidateBYOKModelRequest struct {
 	Provider string `json:"provider"`        // a [BYOKProvider] key
@@ -98,7 +98,7 @@ type EnableRemoteProjectionRequest struct {
 // [EnableRemoteProjectionRequest]. The answer is a [RemoteProjectionResponse].
 type DisableRemoteProjectionRequest struct{}
 
-// BYOKConfig configures a provider of models of the user's own. It hides and shows
+// BYOKConfig configures a provider of models that the user brings. It hides and shows
 // its key as a [CustomModel] does.
 type BYOKConfig struct {
 	ProviderID string      `json:"providerId"`         // chosen by the user

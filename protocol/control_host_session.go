@@ -23,8 +23,8 @@ type SetModelRequest struct {
 // SetMaxThinkingTokensRequest limits the thinking; null takes the limit away.
 // No answer value.
 type SetMaxThinkingTokensRequest struct {
-	// MaxThinkingTokens absent changes nothing; null sets the session's
-	// default; 0 is no thinking.
+	// MaxThinkingTokens absent changes nothing; null sets the session's default; 0
+	// turns thinking off.
 	MaxThinkingTokens Nullable[int]    `json:"max_thinking_tokens,omitzero"`
 	ThinkingDisplay   Nullable[string] `json:"thinking_display,omitzero"` // summarized, omitted, highlights
 }

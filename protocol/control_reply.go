@@ -378,7 +378,7 @@ type PermissionRuleEntry struct {
 	// policySettings, cliArg, command, session, ….
 	Source      string           `json:"source"`
 	Rule        string           `json:"rule"`                  // as stored, such as Bash(git *); may hold control characters
-	Description *RuleDescription `json:"description,omitempty"` // the rule in words; nil: the agent has none
+	Description *RuleDescription `json:"description,omitempty"` // the rule in words; nil: no description
 	Editability string           `json:"editability"`           // persistent, session, readonly
 	NotInEffect bool             `json:"notInEffect,omitempty"` // ManagedOnly turns the rule off
 }

@@ -2,8 +2,8 @@ package protocol
 
 // The answers in this file are Qoder's alone.
 
-// GoalResponse answers a [SetGoalRequest] or a [GetGoalRequest]; nil means
-// that there is none.
+// GoalResponse answers a [SetGoalRequest] or a [GetGoalRequest]; nil means that no goal
+// is set.
 type GoalResponse struct {
 	Goal *Goal `json:"goal"` // nil: the session has no goal
 }
@@ -44,7 +44,7 @@ type BYOKProvidersResponse struct {
 	Providers []BYOKProvider `json:"providers"` // empty without a login (observed on 1.1.52)
 }
 
-// BYOKProvider is a provider of models of the user's own.
+// BYOKProvider is a provider of models that the user brings.
 type BYOKProvider struct {
 	Key         string          `json:"key"`                   // what CustomModel.Provider takes, such as openai or deepseek
 	DisplayName string          `json:"display_name"`          // for people
@@ -93,5 +93,5 @@ type BYOKConfigResponse struct {
 // [DisableRemoteProjectionRequest].
 type RemoteProjectionResponse struct {
 	RemoteSessionID string `json:"remote_session_id,omitempty"` // the session that shows this one
-	LastSequenceNum int64  `json:"last_sequence_num,omitempty"` // the last event sent; pass it as FromSequenceNum to go on
+	LastSequenceNum int64  `json:"last_sequence_num,omitempty"` // the last event sent; pass it as FromSequenceNum to continue
 }

@@ -16,8 +16,8 @@ import (
 // twice, the whole last value counts. encoding/json would accept Tool_Name for tool_name
 // and merge two objects of one key, and so return another value than the agent uses.
 //
-// This applies to all structs in v, also in slices, maps and pointers.
-// A type with an UnmarshalJSON of its own decodes itself.
+// This applies to all structs in v, also in slices, maps and pointers. A type with its own
+// UnmarshalJSON decodes itself.
 func Unmarshal(data []byte, v any) error {
 	s := shapeOf(reflect.TypeOf(v))
 	if s.decode(data, v) {
@@ -38,10 +38,10 @@ func Decode(data []byte, v any) error {
 	return Unmarshal(data, v)
 }
 
-// exact returns data with other names in place of the keys that encoding/json
-// would take for a field of the shape, and should not: those that differ in case,
-// and all but the last of those that are the same. It returns data itself if there
-// are none, or if data is not JSON.
+// exact returns data with other names in place of the keys that encoding/json would
+// take for a field of the shape, and should not: those that differ in case, and all but
+// the last of those that are the same. Without such keys, or if data is not JSON, it
+// returns data itself.
 func exact(data []byte, s *shape) []byte {
 	if s == nil {
 		return data
@@ -59,8 +59,8 @@ type exactWalk struct {
 	changed []byte // a copy of b; nil while nothing is changed
 }
 
-// value walks the value at i and returns the index after it; negative if there is
-// none, or it is nested deeper than encoding/json reads.
+// value walks the value at i and returns the index after it; negative without a value,
+// or if it is nested deeper than encoding/json reads.
 func (w *exactWalk) value(i int, s *shape, depth int) int {
 	if s == nil || i >= len(w.b) {
 		return jsonscan.Value(w.b, i)
@@ -187,7 +187,7 @@ type shape struct {
 	folded map[string]struct{} // their names in lower case
 	values *shape              // of a map
 	list   *shape              // of a slice or an array
-	plain  string              // a field without a json name; "" if there is none
+	plain  string              // a field without a json name, or ""
 }
 
 type field struct {
@@ -348,8 +348,7 @@ func (s *shape) folds(name []byte) bool {
 	return ok
 }
 
-// unnamed is a field without a json name, in the shape or in one below it; "" if
-// there is none.
+// unnamed is a field without a json name, in the shape or in one below it, or "".
 func (s *shape) unnamed(above []*shape) string {
 	if s == nil || slices.Contains(above, s) {
 		return ""

@@ -50,12 +50,12 @@ type Frame struct {
 	body jsonscan.Span
 	// api is the "api_message_id" of a stream_event.
 	api jsonscan.Span
-	// other is true if the line has a key that is none of the envelope's.
+	// other is true if the line has a key that the envelope does not have.
 	other bool
 	// oversize is set if the line was skipped, and Raw is its head.
 	oversize *OversizeError
-	// twice is a key of the envelope of a control_request that it has more than
-	// once; "" if there is none.
+	// twice is a key of the envelope of a control_request that it has more than once;
+	// or "".
 	twice string
 }
 
@@ -194,7 +194,7 @@ func ParseFrame(line []byte) (Frame, error) {
 	return f, nil
 }
 
-// setID takes the value of "request_id". What is no JSON could not be written
+// setID takes the value of "request_id". A value that is not JSON could not be written
 // into an answer.
 func (f *Frame) setID(value jsonscan.Span) {
 	token := value.Of(f.Raw)
@@ -258,7 +258,7 @@ const (
 	numKeys
 )
 
-// keyOf tells which key of the envelope a key is, given with its quotes.
+// keyOf returns the number of an envelope's key, given with its quotes.
 func keyOf(quoted []byte) int {
 	k := knownKey(quoted)
 	if k == keyOther && bytes.IndexByte(quoted, '\\') >= 0 {

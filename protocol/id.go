@@ -52,7 +52,7 @@ func (id ID) Equal(other ID) bool {
 }
 
 // AppendSuccess appends the success answer to the control request id, as
-// [AppendControlSuccess] does. The answer to a request without an id has none.
+// [AppendControlSuccess] does. The answer to a request without an id has no id.
 func (id ID) AppendSuccess(dst []byte, response json.RawMessage) ([]byte, error) {
 	const open = `{"type":"control_response","response":{"subtype":"success"`
 	out := slices.Grow(dst, len(open)+len(id)+len(response)+len(`,"request_id":,"response":}}`)+1)
@@ -68,7 +68,7 @@ func (id ID) AppendSuccess(dst []byte, response json.RawMessage) ([]byte, error)
 }
 
 // AppendError appends the error answer to the control request id, as
-// [AppendControlErrorAs] does. The answer to a request without an id has none.
+// [AppendControlErrorAs] does. The answer to a request without an id has no id.
 func (id ID) AppendError(dst []byte, msg, codeKey, code string) []byte {
 	dst = append(dst, `{"type":"control_response","response":{"subtype":"error"`...)
 	dst = id.append(dst)

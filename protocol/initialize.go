@@ -36,7 +36,7 @@ type InitializeRequest struct {
 	ToolAliases map[string]string          `json:"toolAliases,omitempty"`
 	Agents      map[string]AgentDefinition `json:"agents,omitempty"` // subagents by name
 	Title       string                     `json:"title,omitempty"`  // of the session; "": the agent finds one; Claude
-	// Skills nil leaves the choice to the agent; an empty list is none.
+	// Skills nil leaves the choice to the agent; an empty list: no skills.
 	Skills                 Nullable[[]string] `json:"skills,omitzero"`
 	PromptSuggestions      bool               `json:"promptSuggestions,omitempty"`      // brings a [PromptSuggestionMessage] after results
 	AgentProgressSummaries bool               `json:"agentProgressSummaries,omitempty"` // brings TaskProgressMessage.Summary; Claude
@@ -111,7 +111,7 @@ type PluginConfig struct {
 	SkipMCPDiscovery bool   `json:"skipMcpDiscovery,omitempty"` // leaves out the plugin's MCP servers
 }
 
-// MCPServerConfig configures an MCP server. Which fields count depends on Type.
+// MCPServerConfig configures an MCP server. Type says which fields are used.
 type MCPServerConfig struct {
 	// Type is stdio (the same as ""), sse, http, sdk or claudeai-proxy.
 	Type string `json:"type,omitempty"`
@@ -167,8 +167,8 @@ type AgentDefinition struct {
 	CriticalSystemReminder string `json:"criticalSystemReminder_EXPERIMENTAL,omitempty"`
 }
 
-// AgentMCPServer is an MCP server of a subagent: the name of one of the
-// session's, or servers of its own by name.
+// AgentMCPServer is an MCP server of a subagent: the name of one of the session's, or
+// its own servers by name.
 type AgentMCPServer struct {
 	Name    string                     // of one of the session's servers; "" with Servers
 	Servers map[string]MCPServerConfig // by name; nil with Name
@@ -242,7 +242,8 @@ type InitializeResponse struct {
 	SessionState          SessionState   `json:"session_state,omitempty"`  // "": not sent
 	FastMode
 
-	// What was applied of the request; false also if it was not asked for.
+	// The parts of the request that were applied; false also for parts that it did not
+	// have.
 	HooksApplied      bool `json:"hooks_applied,omitempty"`
 	PluginsApplied    bool `json:"plugins_applied,omitempty"`     // every plugin of the request is loaded
 	MCPServersApplied bool `json:"mcp_servers_applied,omitempty"` // the servers of the request are those of the session

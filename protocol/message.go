@@ -168,7 +168,7 @@ func TextOf(m Message) string {
 	return ""
 }
 
-// ToolUses returns the tool calls of an assistant message, nil if there are none.
+// ToolUses returns the tool calls of an assistant message, or nil.
 func ToolUses(m Message) []*ToolUseBlock {
 	if a, ok := m.(*AssistantMessage); ok {
 		return blocksOf[*ToolUseBlock](a.Message.Content)
@@ -176,7 +176,7 @@ func ToolUses(m Message) []*ToolUseBlock {
 	return nil
 }
 
-// ToolResults returns the tool results of a user message, nil if there are none.
+// ToolResults returns the tool results of a user message, or nil.
 func ToolResults(m Message) []*ToolResultBlock {
 	if u, ok := m.(*UserMessage); ok {
 		return blocksOf[*ToolResultBlock](u.Message.Content)

@@ -56,8 +56,8 @@ func (m *ResultMessage) salvage(line []byte) {
 	}
 }
 
-// looseText is the text of the inside of a string that is no valid JSON: an
-// escape that is none stays as it was written.
+// looseText is the text inside a string that is not valid JSON: an invalid escape stays
+// as it was written.
 func looseText(s []byte) []byte {
 	var out []byte
 	for len(s) > 0 {
@@ -75,7 +75,7 @@ func looseText(s []byte) []byte {
 }
 
 // escapeLen is the length of the escape at the start of s, both halves of a pair
-// included; 0 if there is none.
+// included; 0 without an escape.
 func escapeLen(s []byte) int {
 	switch r := jsonscan.HexRune(s); {
 	case len(s) < 2 || s[0] != '\\':

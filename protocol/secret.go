@@ -8,10 +8,10 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 )
 
-// The types below hold secrets. Printing or logging them says that there is one,
-// and not which; on the wire they are whole. So they are in a slice that is logged
-// as JSON: slog marshals it, and nothing tells a log from the wire then. The types of
-// secret_more.go show no text at all.
+// The types below hold secrets. When they are printed or logged, a mark replaces the
+// secret; on the wire they are whole. A slice of them that is logged as JSON shows the
+// secrets, because slog marshals it as for the wire. The types of secret_more.go show
+// no text at all.
 
 const hidden = "(hidden)"
 
@@ -142,7 +142,7 @@ func (r MCPInjectTokenRequest) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("serverName", r.ServerName), slog.Any("token", r.Token))
 }
 
-// LogValue keeps the key of a model of the user's own out of logs.
+// LogValue keeps the key of a model that the user brings out of logs.
 func (r ModelPolicyReply) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("type", r.Type)}
 	if r.Model != nil {

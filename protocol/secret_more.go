@@ -7,8 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 )
 
-// Servers, settings and environments hold secrets in fields of many names. What has
-// them is printed and logged by the names of the fields that are set.
+// Servers, settings and environments hold secrets in fields of many names. Types with
+// such fields are printed and logged as the names of the fields that are set.
 
 // Format writes which fields are set, without secrets, for every verb.
 func (c MCPServerConfig) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(c)) }

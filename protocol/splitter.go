@@ -14,11 +14,10 @@ const (
 
 // Line is one line of the stream, without its newline.
 //
-// Data has surrounding white space removed and is never blank. It aliases the
-// chunk it was read into, which is never written again: a Line stays valid
-// for ever and may be shared. Keeping it keeps its chunk: at most 32 KiB, or
-// twice the line's own length if that is more. Whoever keeps a small part of
-// many lines should copy it.
+// Data has surrounding white space removed and is never blank. It aliases the chunk it
+// was read into, which is never written again: a Line stays valid and may be shared.
+// Keeping it keeps its chunk: at most 32 KiB, or twice the line's own length if that is
+// more. Copy small parts of many lines that you keep.
 type Line struct {
 	// Data is the line; nil if Oversize is set.
 	Data []byte
@@ -30,9 +29,9 @@ type Line struct {
 }
 
 // Splitter cuts a byte stream into lines. The caller reads into [Splitter.Buffer],
-// tells the count to [Splitter.Commit] and takes lines from [Splitter.Next]
-// until there is none; at end of stream [Splitter.Finish] gives the rest.
-// The lines depend on the bytes alone, never on where reads cut them.
+// passes the count to [Splitter.Commit] and takes lines from [Splitter.Next] until it
+// returns none; at end of stream [Splitter.Finish] gives the rest. The lines depend on
+// the bytes alone, never on where reads cut them.
 //
 // It does no I/O and is not safe for concurrent use. The zero value has the
 // default ceiling.
@@ -66,7 +65,7 @@ func (s *Splitter) Buffer() []byte {
 	}
 	b := s.chunk[len(s.chunk):cap(s.chunk)]
 	if len(b) > maxChunk {
-		// What follows a long line then fits a regular chunk (see leave).
+		// The lines after a long line then fit a regular chunk (see leave).
 		b = b[:maxChunk:maxChunk]
 	}
 	s.free = len(b)

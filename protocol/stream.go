@@ -118,7 +118,7 @@ type ContentBlockStop struct {
 type MessageDelta struct {
 	Delta             MessageDeltaBody `json:"delta"`                        // why the model stopped
 	Usage             *Usage           `json:"usage,omitempty"`              // of the whole response; nil: not sent
-	ContextManagement json.RawMessage  `json:"context_management,omitempty"` // what the API removed from the context; nil: nothing
+	ContextManagement json.RawMessage  `json:"context_management,omitempty"` // what the API removed from the context, or nil
 }
 
 // MessageDeltaBody is the change of a [MessageDelta].

@@ -6,8 +6,9 @@ import (
 	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
-// Text deltas are most of a stream's lines, so they have a way past
-// encoding/json. Whatever is not exactly the usual form takes the usual way.
+// Text deltas are most of a stream's lines, so they have a fast path beside
+// encoding/json. A line that is not exactly in the usual form is decoded by
+// encoding/json.
 
 // deltaScan is a content_block_delta event read by structure.
 type deltaScan struct {

@@ -115,7 +115,7 @@ type InitMessage struct {
 	ScratchpadPath        string          `json:"scratchpad_path,omitempty"`        // absolute; "": no scratchpad
 	SyncedSkillsPath      string          `json:"synced_skills_path,omitempty"`     // absolute; "": no synced skills
 	MessagingSocketPath   string          `json:"messaging_socket_path,omitempty"`  // a Unix socket; "": none
-	UserMessageUUIDs      []string        `json:"user_message_uuids,omitempty"`     // the user lines that the turn answers; nil: none had a uuid
+	UserMessageUUIDs      []string        `json:"user_message_uuids,omitempty"`     // the user lines that the turn answers; nil if no line had a uuid
 	PluginWarnings        []PluginError   `json:"plugin_warnings,omitempty"`        // plugins that were loaded, but want attention
 	MCPServerErrors       []MCPStartError `json:"mcp_server_errors,omitempty"`      // servers whose configuration was refused
 	// StartupTiming is the agent's own measure, unchanged.
@@ -190,14 +190,14 @@ type SlashCommand struct {
 // the permission mode.
 type StatusMessage struct {
 	Common
-	// Status is requesting or compacting; "" if nothing is going on.
+	// Status is requesting or compacting; "" if the agent does neither.
 	Status         string         `json:"status,omitempty"`
 	PermissionMode PermissionMode `json:"permissionMode,omitempty"` // the mode from now on; "": unchanged
 	// CompactResult is success or failed, at the end of a compaction.
 	CompactResult string `json:"compact_result,omitempty"`
 	CompactError  string `json:"compact_error,omitempty"` // why the compaction failed; "": it did not
-	// CompactOutputChars is how much of the summary was written, while an
-	// automatic compaction goes on.
+	// CompactOutputChars is how much of the summary was written, while an automatic
+	// compaction runs.
 	CompactOutputChars int64 `json:"compact_output_chars,omitempty"`
 	// ResumeHeldForPlan says that an interrupted turn was not run again,
 	// because it was in plan mode.
@@ -280,7 +280,7 @@ type APIRetryMessage struct {
 	RetryDelayMS Millis      `json:"retry_delay_ms"`         // milliseconds
 	ErrorStatus  int         `json:"error_status,omitempty"` // HTTP; 0 if none
 	Error        string      `json:"error"`                  // rate_limit, server_error, overloaded, …
-	NoResponse   *NoResponse `json:"no_response,omitempty"`  // nil: there was a response
+	NoResponse   *NoResponse `json:"no_response,omitempty"`  // nil if the model responded
 }
 
 func (*APIRetryMessage) wire() (string, string) { return "system", "api_retry" }

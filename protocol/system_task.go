@@ -154,7 +154,7 @@ type HookResponseMessage struct {
 	Output    string    `json:"output"`              // both together
 	Stdout    string    `json:"stdout"`              // all of it
 	Stderr    string    `json:"stderr"`              // all of it
-	ExitCode  *int      `json:"exit_code,omitempty"` // nil: it did not exit by itself
+	ExitCode  *int      `json:"exit_code,omitempty"` // nil if it did not exit by itself
 	Outcome   string    `json:"outcome"`             // success, error, cancelled
 }
 

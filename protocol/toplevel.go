@@ -39,9 +39,9 @@ func newTopLevelMessage(typ string) Message {
 	return nil
 }
 
-// ToolProgressMessage is a sign of life of a tool that runs long. Claude Code
-// sends it from 30 s on with Heartbeat and a ToolUseID of its own,
-// ParentToolUseID being the real call (observed on 2.1.329).
+// ToolProgressMessage is a sign of life of a tool that runs long. Claude Code sends it
+// from 30 s on with Heartbeat and its own ToolUseID; ParentToolUseID is the real call
+// (observed on 2.1.329).
 type ToolProgressMessage struct {
 	Common
 	ToolUseID          string         `json:"tool_use_id,omitempty"`    // the call, or CALL-heartbeat-N with Heartbeat
@@ -164,7 +164,7 @@ type CommandLifecycleMessage struct {
 
 func (*CommandLifecycleMessage) wire() (string, string) { return "command_lifecycle", "" }
 
-// ActiveGoalMessage is Claude's active_goal; a nil Value means there is none.
+// ActiveGoalMessage is Claude's active_goal; a nil Value means that no goal is set.
 type ActiveGoalMessage struct {
 	Common
 	Value *ActiveGoal `json:"value"` // replaces the goal known before
@@ -186,7 +186,7 @@ type CloudAgentEventMessage struct {
 	Common
 	Event string `json:"event"`        // user.message, agent.message, session.status_idle, …
 	ID    string `json:"id,omitempty"` // where a new stream can begin, stream.afterId in Qoder's SDK; "": none
-	// Data has a shape of its own for each Event.
+	// The shape of Data depends on Event.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 

@@ -14,7 +14,7 @@ type ContextUsageSummary struct {
 	MCPTools     []SummaryMCPTool  `json:"mcp_tools"`            // one entry for each tool
 	MemoryFiles  []ContextFile     `json:"memory_files"`         // CLAUDE.md files and memories
 	Agents       []SummaryAgent    `json:"agents"`               // one entry for each definition
-	Skills       []ContextSkill    `json:"skills,omitempty"`     // nil: none costs tokens
+	Skills       []ContextSkill    `json:"skills,omitempty"`     // nil if no skill costs tokens
 }
 
 // SummaryMCPTool is an MCP tool in a [ContextUsageSummary].
@@ -97,7 +97,7 @@ type ContextUsage struct {
 	SlashCommands        *ContextCommands    `json:"slashCommands,omitempty"`        // nil: not sent
 	Skills               *ContextSkills      `json:"skills,omitempty"`               // nil: not sent
 	MessageBreakdown     *MessageBreakdown   `json:"messageBreakdown,omitempty"`     // nil: not sent
-	APIUsage             *Usage              `json:"apiUsage,omitempty"`             // of the last model call; nil: none yet
+	APIUsage             *Usage              `json:"apiUsage,omitempty"`             // of the last model call; nil before the first call
 
 	ContextWindow      *ContextWindow    `json:"contextWindow,omitempty"`      // nil from Claude Code
 	AutoCompact        *AutoCompact      `json:"autoCompact,omitempty"`        // nil from Claude Code
@@ -237,7 +237,7 @@ type RateLimitWindows struct {
 	SevenDayOpus      *RateLimitWindow  `json:"seven_day_opus,omitempty"`       // Opus models, 7 days
 	SevenDaySonnet    *RateLimitWindow  `json:"seven_day_sonnet,omitempty"`     // Sonnet models, 7 days
 	ModelScoped       []RateLimitWindow `json:"model_scoped,omitempty"`         // single models, 7 days; named by DisplayName
-	ExtraUsage        *ExtraUsage       `json:"extra_usage,omitempty"`          // nil: the plan has none
+	ExtraUsage        *ExtraUsage       `json:"extra_usage,omitempty"`          // nil without extra usage in the plan
 }
 
 // RateLimitWindow is one window; nil fields are unknown.
@@ -288,7 +288,7 @@ type UsageShare struct {
 
 // UsageInfo is the answer to [UsageInfoRequest], Qoder's.
 type UsageInfo struct {
-	// Usage is the account's usage, unchanged; null if there is none.
+	// Usage is the account's usage, unchanged; or null.
 	Usage   json.RawMessage `json:"usage,omitempty"`
 	Session CreditUsage     `json:"session"` // the session so far
 }

@@ -27,8 +27,8 @@ func (m Millis) Duration() time.Duration {
 	return time.Duration(ns)
 }
 
-// Nullable is a value that the wire tells apart three ways: absent (the zero
-// value), null, and set. Give its field the tag option omitzero.
+// Nullable is a value with three states on the wire: absent (the zero value), null, and
+// set. Give its field the tag option omitzero.
 type Nullable[T any] struct {
 	// Present is false if the key is absent.
 	Present bool
@@ -66,8 +66,8 @@ func (n *Nullable[T]) UnmarshalJSON(b []byte) error {
 // Marshal encodes v as the vendors do: compact, and without escaping <, > and &.
 func Marshal(v any) (json.RawMessage, error) { return wire.Marshal(v) }
 
-// prefixed returns the object obj with string members in front of its own.
-// A member with an empty value is left out.
+// prefixed returns the object obj with string members in front of those that it has. A
+// member with an empty value is left out.
 func prefixed(obj []byte, members ...string) ([]byte, error) {
 	if len(obj) < 2 || obj[0] != '{' {
 		return nil, fmt.Errorf("not an object: %.40q", obj)

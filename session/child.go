@@ -14,8 +14,8 @@ const MaxWaiting = 1024
 
 // Errors of children, to be matched with errors.Is.
 var (
-	// ErrChildDone is returned by a function of a [Behavior] to end the child normally. What
-	// follows is up to its class: a permanent child is started again.
+	// ErrChildDone is returned by a function of a [Behavior] to end the child normally. Its
+	// class decides what follows: a permanent child is started again.
 	ErrChildDone = errors.New("the child has ended normally")
 	// ErrChildRestarts is the reason that Behavior.Stop gets when the child stops because
 	// its supervisor restarts it together with a sibling.
@@ -23,8 +23,9 @@ var (
 	// ErrChildFull is returned by [Ref.Send] when [MaxWaiting] messages wait. The message was
 	// not sent.
 	ErrChildFull = errors.New("the child has too many messages waiting; send less, or handle them faster")
-	// ErrNoChild is returned by [Ref.Send] when nobody will handle the message: the child's
-	// session was not started or has ended, or the child is temporary and has ended.
+	// ErrNoChild is returned by [Ref.Send] when the message will never be handled: the
+	// child's session was not started or has ended, or the child is temporary and has
+	// ended.
 	ErrNoChild = errors.New("the child does not run and will not be started")
 )
 
@@ -34,8 +35,8 @@ var (
 // function does nothing.
 //
 // An error and a panic end the incarnation; the supervisor of the session decides what
-// follows. [ErrChildDone] ends it normally. What was being handled is not handled again;
-// what waits does, by the next incarnation.
+// follows. [ErrChildDone] ends it normally. The message or event that it was handling is
+// not handled again; the next incarnation handles those that wait.
 //
 // ctx is the same for all functions of an incarnation. It ends when the child is killed or
 // has ended. A function that does not return after that is left behind, and reported: see
@@ -89,7 +90,7 @@ func (b Behavior[M]) untyped() Behavior[any] {
 	u := Behavior[any]{Start: b.Start, Event: b.Event, Stop: b.Stop}
 	if b.Handle != nil {
 		u.Handle = func(ctx context.Context, m any) error {
-			typed, _ := m.(M) // only a nil M is none
+			typed, _ := m.(M) // only a nil M is not an M
 			return b.Handle(ctx, typed)
 		}
 	}

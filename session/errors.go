@@ -7,10 +7,10 @@ var (
 	// ErrBusy is returned to the second of two concurrent readers of a session's
 	// messages. End the first reader, or read the messages in one place.
 	ErrBusy = errors.New("another consumer is reading this session's messages; end it first")
-	// ErrConsumerStalled says that nobody reads the messages. A control call fails with
-	// it when more unread messages than [Limits].HardBytes allows are in front of its
-	// answer. The session fails with it after [Limits].Consumer. Read the messages, or
-	// set Options.Discard.
+	// ErrConsumerStalled says that the messages have no reader. A control call fails
+	// with it when more unread messages than [Limits].HardBytes allows are in front of
+	// its answer. The session fails with it after [Limits].Consumer. Read the messages,
+	// or set Options.Discard.
 	ErrConsumerStalled = errors.New("no one reads the messages, and the buffer for them is full; read them, or set Discard")
 	// ErrTransportClosed says that nothing more can be written to the agent: its stdin
 	// is closed, or it has ended. The error of the session says why.

@@ -12,7 +12,7 @@ type CloudError struct {
 	// Op is what was tried: "create agent", "create session", "open event stream", "post message", "post
 	// interrupt", or "archive" and "delete" with "session" or "agent".
 	Op string
-	// Status is the HTTP status of the answer; 0: there was none.
+	// Status is the HTTP status of the answer; 0 without an answer.
 	Status int
 	// Type, Message and RequestID are those of the answer's body, {"type":"error","request_id":…,"error":{"type":…,
 	// "message":…}} (documented by the service). A body of another shape is in Message. Each is cut to 2,048 bytes.

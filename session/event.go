@@ -62,8 +62,8 @@ type OversizeLine struct {
 	Head    string // the first bytes of the line
 }
 
-// MessagesDropped says that partial messages were dropped, because nobody read the
-// messages while a control call waited for its answer. See [Limits].HardBytes.
+// MessagesDropped says that partial messages were dropped, because the messages had no
+// reader while a control call waited for its answer. See [Limits].HardBytes.
 type MessagesDropped struct {
 	Count int   // number of messages
 	Bytes int64 // length of their lines
@@ -105,8 +105,9 @@ type Recovering struct {
 	Backoff time.Duration // until the next process; it starts later if there is nothing for it to do
 }
 
-// Recovered says what became of one message that was under way when the agent died, or,
-// with an empty Message, that the next process is ready and that there was none.
+// Recovered says what the recovery did with one message that was under way when the
+// agent died, or, with an empty Message, that the next process is ready and no message
+// was under way.
 type Recovered struct {
 	SessionID string // the agent's id of the session
 	Message   string // uuid of the user message

@@ -29,7 +29,7 @@ type CloudReconnecting struct {
 // is closed.
 type CloudInterrupted struct {
 	SessionID string // of the cloud session
-	Err       error  // a *[CloudError]: the cloud did not take the request, and its turn continues; nil: it did
+	Err       error  // a *[CloudError]: the cloud did not take the request, and its turn continues; nil if it did
 }
 
 // CloudLeft says that the session's connection to the cloud ended while the cloud may still work on messages. Work that

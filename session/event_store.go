@@ -50,11 +50,11 @@ func (e *Mirrored) String() string {
 // LogValue implements [slog.LogValuer].
 func (e *Mirrored) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
-// MirrorFailed says that entries of the agent's transcript did not come into
-// Options.SessionStore. The session goes on. The next process and the end of the session read
-// the transcript for what is missing, and a [Mirrored] follows if they find it. Else the agent's own files have them, as long
-// as those exist: transcript.Sessions.Import brings the session into a store. The
-// vendors' SDKs yield a system message of subtype mirror_error instead.
+// MirrorFailed says that entries of the agent's transcript did not come into Options.SessionStore. The
+// session continues. The next process and the end of the session read the missing entries from the
+// transcript, and a [Mirrored] follows if they find it. Else the agent's own files have them, as long
+// as those exist: transcript.Sessions.Import brings the session into a store. The vendors' SDKs yield a
+// system message of subtype mirror_error instead.
 type MirrorFailed struct {
 	Key     StoreKey // zero: the agent did not say whose they are
 	Entries int      // how many were dropped; 0: not known

@@ -13,7 +13,7 @@ type Isolation string
 // Values of [Isolation]. The zero value is IsolationShared.
 const (
 	IsolationShared  Isolation = "shared"  // the directory that the agent's environment names
-	IsolationPrivate Isolation = "private" // a directory of its own for each session; see Options.Isolation
+	IsolationPrivate Isolation = "private" // a separate directory for each session; see Options.Isolation
 	// IsolationAuto is IsolationPrivate where that is possible, and else IsolationShared.
 	IsolationAuto Isolation = "auto"
 )

@@ -12,8 +12,8 @@ import (
 // runtime.LocalLeases.
 type Leases interface {
 	// Acquire gets the right to run the agent's session sessionID, as Options.Resume and
-	// Options.SessionID name it. If somebody else has the right, it does not wait for
-	// them, and returns a *[LeaseError]. The end of ctx ends the attempt.
+	// Options.SessionID name it. If another process or session has the right, Acquire
+	// returns a *[LeaseError] without waiting. The end of ctx ends the attempt.
 	//
 	// release gives the right back. It is called once, when no process of the session is
 	// left, and may block.
@@ -25,22 +25,22 @@ type LeaseHolder struct {
 	Host  string    `json:"host"`  // name of the machine; "": not known
 	PID   int       `json:"pid"`   // of the program that runs the agent; 0: not known
 	Since time.Time `json:"since"` // zero: not known
-	// Boot tells this start of the machine's system from every other one; "": not known. On
-	// Linux it is the kernel's boot id.
+	// Boot identifies one start of the machine's system; "": not known. On Linux it is the
+	// kernel's boot id.
 	Boot string `json:"boot,omitempty"`
 }
 
-// LeaseError is the error of a session that another program, or another session of this
-// one, runs already. Nothing was started, or, if the agent itself chose the session
-// (Options.Continue), what was started was ended. To go on from there, end the other one,
+// LeaseError is the error of a session that another program, or another session of this one,
+// runs already. Nothing was started, or, if the agent itself chose the session
+// (Options.Continue), what was started was ended. To continue that session, end the other one,
 // or set Options.ForkSession.
 //
-// It is also the error of a session that has lost its lease to somebody else, or could not
+// It is also the error of a session that has lost its lease to another host, or could not
 // renew it in time ([Leaser]): its agent was killed, and nothing more is written to the store.
 type LeaseError struct {
 	SessionID string      // the agent's id of the session
 	Holder    LeaseHolder // who has it; zero: not known
-	Err       error       // why the right could not be got or renewed, if nobody has it; nil: Holder has it
+	Err       error       // why the lease could not be got or renewed although it is free; nil if Holder has it
 	Lost      bool        // the session had the lease
 }
 

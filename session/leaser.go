@@ -17,7 +17,7 @@ type LeaseRequest struct {
 	Holder  LeaseHolder   // who asks
 	TTL     time.Duration // how long the lease lasts, unless it is renewed
 	// Dead reports whether a holder is known to have died. Its lease then counts as one that
-	// has run out. nil: nobody knows of any.
+	// has run out. nil: no death is known.
 	Dead func(LeaseHolder) bool
 }
 
@@ -25,11 +25,11 @@ type LeaseRequest struct {
 // Options.SessionStore may implement it; package transcript/storetest tests it. A store that
 // implements [Leases], too, grants a session only if both do.
 //
-// A lease that has run out belongs to its holder until somebody else acquires the session:
+// A lease that has run out belongs to its holder until another host acquires the session:
 // then it is over. From then on the store refuses what its holder appends: an Append whose
-// context has a lease that is over ([LeaseOf]) adds nothing and returns a *[LeaseError].
-// The check and the append are one step: no lease is given out between them. An Append
-// without a lease in its context is not checked.
+// context has a lease that is over ([LeaseOf]) adds nothing and returns a *[LeaseError]. The
+// check and the append are one step: no lease is given out between them. An Append without a
+// lease in its context is not checked.
 //
 // A method that the store cannot offer at present, such as in a directory whose file system
 // has no locks, returns an error that matches errors.ErrUnsupported. The session then runs
@@ -42,7 +42,7 @@ type Leaser interface {
 	// RenewLease has a lease last for ttl from now on. A lease that is over is a
 	// *[LeaseError], with the present holder if there is one.
 	RenewLease(ctx context.Context, l Lease, ttl time.Duration) error
-	// ReleaseLease gives a lease back. One that is over is no error.
+	// ReleaseLease gives a lease back. A lease that is over is accepted.
 	ReleaseLease(ctx context.Context, l Lease) error
 }
 
@@ -53,7 +53,7 @@ func WithLease(ctx context.Context, l Lease) context.Context {
 	return context.WithValue(ctx, leaseKey{}, l)
 }
 
-// LeaseOf returns the lease under which entries are appended; false: there is none.
+// LeaseOf returns the lease under which entries are appended; false without a lease.
 func LeaseOf(ctx context.Context) (Lease, bool) {
 	l, ok := ctx.Value(leaseKey{}).(Lease)
 	return l, ok

@@ -11,9 +11,9 @@ type Limits struct {
 	Messages int
 	Bytes    int64 // see Messages
 	// HardBytes is the limit instead while a control call waits for its answer or the
-	// session closes, because the session must then go on reading. Each message
+	// session closes, because the session must then continue to read. Each message
 	// counts as 256 bytes more than its length. Above the limit, partial messages are
-	// dropped ([MessagesDropped]); if there are none, calls fail with
+	// dropped ([MessagesDropped]); without partial messages to drop, calls fail with
 	// [ErrConsumerStalled]. A negative value is a *[ConfigError]. Default: 8 MiB, or
 	// twice Bytes if that is more.
 	HardBytes int64
@@ -25,8 +25,8 @@ type Limits struct {
 	// reports it, and the turn is interrupted once. Everything that the agent writes is
 	// progress, except keep-alives, states, and reports that it tries again. A turn does
 	// not stall while the agent waits for an answer of the host or of a person, while a
-	// tool or a background task runs, and while nobody reads the messages. A turn in which
-	// the agent only tries again is Retry's concern, unless that has no limit.
+	// tool or a background task runs, and while its messages have no reader. A turn in
+	// which the agent only tries again is Retry's concern, unless that has no limit.
 	// Default: 30 min; negative: no limit.
 	Stall time.Duration
 	// StallKill is how long after the interrupt of a stalled turn the agent is killed, if it

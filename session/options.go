@@ -85,9 +85,9 @@ type Options struct {
 	ShouldReviewSkills TurnGate `json:"-"`
 	// ResolveSessionArtifacts returns where the files of a session are: initialize. Qoder.
 	ResolveSessionArtifacts ResolveSessionArtifacts `json:"-"`
-	// OnEvent receives the events of the session: changes of its state, callbacks that failed, restarts, warnings.
-	// It is called with one event at a time, in order. If it falls behind by more than 1,024 events, the oldest are
-	// dropped. nil: no one receives them.
+	// OnEvent receives the events of the session: changes of its state, callbacks that failed,
+	// restarts, warnings. It is called with one event at a time, in order. If it falls behind by more
+	// than 1,024 events, the oldest are dropped. nil: no callback.
 	OnEvent func(EventRecord) `json:"-"`
 	// OnMessage receives each message of the agent that sdk.Run and sdk.RunAs read. It is called in order, on the
 	// goroutine of the caller of sdk.Run or sdk.RunAs; the next message is read after it has returned. sdk.Query and
@@ -96,8 +96,8 @@ type Options struct {
 	// Stderr receives the lines of the agent's stderr. It must return quickly: no further stderr is read while it
 	// runs. nil: only [StderrLine] events report them.
 	Stderr func(line string) `json:"-"`
-	// Tracer follows the session for telemetry; its Trace can add to the environment of the agent. The module
-	// contrib/otel has one for OpenTelemetry. nil: no one follows it. Host only.
+	// Tracer follows the session for telemetry; its Trace can add to the environment of the agent. The
+	// module contrib/otel has one for OpenTelemetry. nil: no tracer. Host only.
 	Tracer Tracer `json:"-"`
 
 	// Bounds.
@@ -146,11 +146,12 @@ type Options struct {
 	// it returns. Its context ends when the session closes. If it panics or returns no policy, the session fails with a
 	// *[RecoveryError]. Together with Recovery it is a *[ConfigError]. nil: Recovery decides.
 	DecideRecovery func(context.Context, Failure) Recovery `json:"-"`
-	// PassivateAfter is how long a session may be idle until its agent's process is ended. The next message or control
-	// request starts a process that resumes the session. Idle means: the agent writes nothing, and no turn, control
-	// request, request of the agent or background task is open. What an agent would do by itself later, such as a wake-up
-	// that the model has scheduled, does not happen without a process. See Client.Passivate for what keeps the process. A
-	// negative value is a *[ConfigError], and so is one with PersistSession false, because no process could resume the
+	// PassivateAfter is how long a session may be idle until its agent's process is ended. The next
+	// message or control request starts a process that resumes the session. Idle means: the agent
+	// writes nothing, and no turn, control request, request of the agent or background task is open.
+	// Later actions of the agent itself, such as a wake-up that the model has scheduled, do not happen
+	// without a process. See Client.Passivate for what keeps the process. A negative value is a
+	// *[ConfigError], and so is one with PersistSession false, because no process could resume the
 	// session. Default: 0, the process lives as long as the session. Host only.
 	PassivateAfter time.Duration `json:"passivateAfter,omitempty"`
 	// Supervisors replaces what the supervisors of the session do when one of its actors has crashed: strategy,
@@ -174,11 +175,12 @@ type Options struct {
 	// Cwd is the agent's working directory. Default: the working directory of this process. Both: no argument, the
 	// process is started there.
 	Cwd string `json:"cwd,omitempty"`
-	// Isolation private gives the session a configuration directory of its own (mode 0700): no other agent writes to its
-	// transcripts and state, and it writes to nobody else's. Later processes of the session use the same directory. If
-	// SettingSources has user, as by default, it gets copies of the user's settings.json (Claude: without plugins), and on
-	// Claude of CLAUDE.md, agents, commands, output-styles, rules and skills, on Qoder of AGENTS.md, agents, commands and
-	// skills; nothing else: no login, no history, no plugins, no MCP servers of the user. One [Isolated] event lists them.
+	// Isolation private gives the session its own configuration directory (mode 0700), so that sessions
+	// do not write to each other's transcripts and state. Later processes of the session use the same
+	// directory. If SettingSources has user, as by default, it gets copies of the user's settings.json
+	// (Claude: without plugins), and on Claude of CLAUDE.md, agents, commands, output-styles, rules and
+	// skills, on Qoder of AGENTS.md, agents, commands and skills; nothing else: no login, no history,
+	// no plugins, no MCP servers of the user. One [Isolated] event lists them.
 	//
 	// The directory stays shared, and the event says why, without an API key or token, because two directories cannot keep
 	// one OAuth login alive; and with Continue, or a Resume of a session that is not in a private directory of this
@@ -379,10 +381,11 @@ type Options struct {
 	// PersistSession says whether the agent writes the session to disk. Default: absent, which means true. Both:
 	// --no-session-persistence for Some(false).
 	PersistSession Opt[bool] `json:"persistSession,omitzero"`
-	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and Continue find the
-	// session there, on any machine: it is loaded before the agent starts, into a private configuration directory that is
-	// removed with the session. What is not in the store is resumed as without one. If it implements [Leaser] or [Leases], no
-	// two hosts run one session. Default: nil. Both: --session-mirror.
+	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and
+	// Continue find the session there, on any machine: it is loaded before the agent starts, into a
+	// private configuration directory that is removed with the session. A session that is not in the
+	// store is resumed from the agent's own files. If it implements [Leaser] or [Leases], no two hosts
+	// run one session. Default: nil. Both: --session-mirror.
 	SessionStore Store `json:"-"`
 	// SessionStoreOptions has the limits of the work with SessionStore. Default: the vendors'. Host only.
 	SessionStoreOptions StoreOptions `json:"sessionStoreOptions,omitzero"`

@@ -90,7 +90,7 @@ type agentServers []AgentMCPServer
 
 func (l *agentServers) UnmarshalJSON(b []byte) error {
 	var raw []json.RawMessage
-	if err := json.Unmarshal(b, &raw); err != nil || raw == nil { // null is no list
+	if err := json.Unmarshal(b, &raw); err != nil || raw == nil { // null is not a list
 		return err
 	}
 	*l = make(agentServers, 0, len(raw))
@@ -112,8 +112,8 @@ func (l *agentServers) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// AgentMCPServer is an MCP server of a subagent: with Config a server of its own, without Config a server of the
-// session.
+// AgentMCPServer is an MCP server of a subagent: with Config its own server, without Config a server of
+// the session.
 type AgentMCPServer struct {
 	Name   string           // the server's key; its tools are named mcp__NAME__TOOL
 	Config *MCPServerConfig // the server's configuration; nil: the server of that name in Options.MCPServers

@@ -83,7 +83,8 @@ type SandboxNetwork struct {
 	SOCKSProxyPort Opt[int] `json:"socksProxyPort,omitzero"`
 	// AllowMachLookup are Mach services of macOS that commands may look up.
 	AllowMachLookup []string `json:"allowMachLookup,omitzero"`
-	// TLSTerminate makes the sandbox's proxy decrypt TLS connections; nil: it does not.
+	// TLSTerminate makes the sandbox's proxy decrypt TLS connections; nil if it does
+	// not.
 	TLSTerminate *SandboxTLS `json:"tlsTerminate,omitempty"`
 }
 

@@ -23,7 +23,7 @@ const (
 	// twice. Its transcript decides, if it can be read, together with what was seen: a message
 	// that is stored is continued; one of which something was seen is continued by a message
 	// that quotes it; one of which nothing was seen and nothing is stored was lost, and is sent
-	// again. Any other message ends as with RecoverReport. So do messages that are no prompts,
+	// again. Any other message ends as with RecoverReport. So do messages that are not prompts,
 	// such as slash commands.
 	RecoverContinue Recovery = "continue"
 	// RecoverRerun sends each message again as a new one, under another uuid, whatever the
@@ -104,8 +104,8 @@ func (e *RecoveryError) Error() string { return fmt.Sprintf("no recovery: %s: %v
 func (e *RecoveryError) Unwrap() error { return e.Err }
 
 // Backoff says how long a session waits before it starts the agent again: the delay
-// before attempt n is uniform in [0, min(Max, Initial·Factorⁿ⁻²)], and there is none
-// before the first one. Zero fields take their defaults.
+// before attempt n is uniform in [0, min(Max, Initial·Factorⁿ⁻²)]; the first attempt
+// has no delay. Zero fields take their defaults.
 type Backoff struct {
 	Initial time.Duration // limit of the delay before the second attempt; default: 200 ms
 	Max     time.Duration // limit of all delays; default: 30 s, or Initial if that is longer

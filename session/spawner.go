@@ -82,7 +82,7 @@ type Adopter interface {
 // Process is a running agent. An implementation is responsible for the whole process
 // tree: after Kill and Sweep no process of it may be left.
 type Process interface {
-	PID() int // process id; 0 if the agent has none
+	PID() int // process id; 0 without a process
 	Stdin() io.WriteCloser
 	Stdout() io.Reader
 	Stderr() io.Reader // nil if the agent has no stderr

@@ -20,7 +20,7 @@ type StopScope struct {
 }
 
 // StopReceipt says what a stop has ended and what it has not. A turn is named by the uuid of
-// its message. What ended by itself meanwhile counts as stopped.
+// its message. Work that ended by itself meanwhile counts as stopped.
 type StopReceipt struct {
 	Turn      string                    // the turn that ran and has ended; empty: none did, or it still runs
 	Cancelled []string                  // messages that had waited and will not run

@@ -47,31 +47,32 @@ func plainName(s string) bool {
 }
 
 // Store keeps transcripts outside of the machine that the agent runs on, for
-// Options.SessionStore. The agent goes on writing its files; the store gets a copy of what
-// it writes, and a session can be resumed from there on a machine that never saw it.
+// Options.SessionStore. The agent still writes its files; the store gets a copy of what it
+// writes, and a session can be resumed from there on a machine that never saw it.
 // Implementations must be safe for concurrent use, and return soon after ctx has ended.
 // Package transcript/store has some, and package transcript/storetest tests others.
 //
 // A method that a store cannot offer returns an error that matches errors.ErrUnsupported.
 type Store interface {
-	// Append adds entries to the end of a transcript, in their order. It makes the
-	// transcript if there is none. Each entry is a JSON object. An entry with a "uuid" that
-	// the transcript has already is left out, because an append that has failed, or that
-	// nobody knows the outcome of, is repeated. One with the same "uuid" and other content
-	// is a new one: the last counts. Entries without one are added each time.
-	// For one key, Troupe does not call it again before it has returned. The entries must
-	// not be changed, and not be kept without a copy. ctx may have a lease: see [Leaser].
+	// Append adds entries to the end of a transcript, in their order. It creates a missing
+	// transcript. Each entry is a JSON object. An entry with a "uuid" that the transcript
+	// has already is left out, because an append that failed, or whose outcome is unknown,
+	// is repeated. One with the same "uuid" and other content is a new one: the last
+	// counts. Entries without one are added each time. For one key, Troupe does not call it
+	// again before it has returned. The entries must not be changed, and not be kept
+	// without a copy. ctx may have a lease: see [Leaser].
 	Append(ctx context.Context, key StoreKey, entries []json.RawMessage) error
 	// Load yields the entries of a transcript in their order, and an error as the last
 	// thing. It yields nothing for a key that is not known. The entries are the caller's.
 	Load(ctx context.Context, key StoreKey) iter.Seq2[json.RawMessage, error]
-	// Sessions lists the sessions of a project, in any order. An unknown project has none.
+	// Sessions lists the sessions of a project, in any order. An unknown project has no
+	// sessions.
 	Sessions(ctx context.Context, project string) ([]StoredSession, error)
 	// Subpaths lists the subpaths of a session's transcripts, without the empty one, in any
 	// order.
 	Subpaths(ctx context.Context, project, session string) ([]string, error)
 	// Delete removes a transcript; without Subpath the session with all of its transcripts.
-	// What is not there is no error.
+	// Deleting a missing transcript is not an error.
 	Delete(ctx context.Context, key StoreKey) error
 }
 
@@ -80,8 +81,8 @@ type Store interface {
 type StoreFiles interface {
 	Store
 	// File opens the file of a transcript to read it. Each line that is a JSON object is an
-	// entry, in their order; other lines are none. If there is no such transcript the error
-	// matches fs.ErrNotExist. The caller closes the file.
+	// entry, in their order; other lines are not entries. If there is no such transcript
+	// the error matches fs.ErrNotExist. The caller closes the file.
 	File(ctx context.Context, key StoreKey) (*os.File, error)
 }
 
@@ -96,8 +97,8 @@ type StoreFlush string
 
 const (
 	// StoreBatched appends at each result, when StoreOptions.Entries or StoreOptions.Bytes
-	// wait, and at the end of the session and of its processes. What the agent writes between
-	// turns is appended at once.
+	// wait, and at the end of the session and of its processes. Entries that the agent writes
+	// between turns are appended at once.
 	StoreBatched StoreFlush = "batched"
 	// StoreEager appends whatever the agent writes at once.
 	StoreEager StoreFlush = "eager"
@@ -120,8 +121,8 @@ type StoreOptions struct {
 	// entries, 1 MiB.
 	Entries int   `json:"entries,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"` // see Entries
-	// Waiting is how many bytes of entries may wait for the store. What comes then is
-	// dropped, and [MirrorFailed] says so. Default: 64 MiB.
+	// Waiting is how many bytes of entries may wait for the store. Further entries are
+	// dropped, and [MirrorFailed] reports it. Default: 64 MiB.
 	Waiting int64 `json:"waiting,omitempty"`
 	// Lease is how long a lease of a [Leaser] lasts when its host dies. It is renewed after a
 	// third of that time. A session that could not renew it for five sixths of the time is
@@ -179,8 +180,8 @@ func (e *StoreError) Unwrap() error { return e.Err }
 var ErrMirrorFull = errors.New("too much waits for the session store; it is too slow, or does not answer")
 
 // ErrStoreAhead is in the error of [MirrorFailed] when the store has messages of the session
-// that the agent's transcript lacks: another host went on with it. What the transcript has
-// more is not appended.
+// that the agent's transcript lacks: another host has continued it. Further entries of the
+// transcript are not appended.
 var ErrStoreAhead = errors.New("the session store has messages that the agent's transcript lacks, since another host went on with the session")
 
 // CheckStore returns the mistakes in the options about session stores, each a

@@ -49,18 +49,18 @@ type Trace struct {
 	// frame's bytes must not be modified.
 	Message func(at time.Time, f protocol.Frame)
 	// Over is called once for each message that Sent was called with, after Message was
-	// called with its result. What is still open at [Ended] is over, too.
+	// called with its result. [Ended] also ends all messages that are still open.
 	Over func(at time.Time, t TracedTurn)
 	// Callback is called when the agent asks for one of the host's callbacks. It returns
-	// the context that the callback gets, which must be ctx or derived from it, and the
-	// function that is called once when the request is over; nil: none is.
+	// the context that the callback gets, which must be ctx or derived from it, and a
+	// function that is called once when the request is over, or nil.
 	Callback func(ctx context.Context, c TracedCallback) (context.Context, func(TracedAnswer))
 }
 
 // TracedTurn is the end of a turn.
 type TracedTurn struct {
 	UUID   string                  // of the user message
-	Result *protocol.ResultMessage // nil if there is none; several turns may have the same one
+	Result *protocol.ResultMessage // or nil; several turns may have the same one
 	Err    error                   // why there is no result, or why it does not count
 	// Recovered says that another process finished the turn.
 	Recovered bool
@@ -82,6 +82,6 @@ type TracedAnswer struct {
 	Response json.RawMessage
 	// Err is why the callback failed, or why its answer is no longer wanted: a
 	// *[PanicError], a *[TimeoutError], what it returned, or an error that matches
-	// context.Canceled if the agent has withdrawn the request. nil: it has answered.
+	// context.Canceled if the agent has withdrawn the request. nil if it has answered.
 	Err error
 }

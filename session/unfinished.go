@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// UnfinishedError says that a context ended before the work did. It tells what the
+// UnfinishedError says that a context ended before the work did. It lists what the
 // session waited for at that time, and how much was done. It matches the context's
 // error and its cause.
 type UnfinishedError struct {

@@ -34,7 +34,7 @@ type SetTimer struct {
 	After time.Duration // 0: at once
 }
 
-// Token identifies a timer of a supervisor. Zero is no timer.
+// Token identifies a timer of a supervisor. Zero is not a timer.
 type Token uint64
 
 // Escalate says that the supervisor has given up: the intensity was exceeded, or a child

@@ -51,7 +51,7 @@ type ChildStopped struct {
 	Origin
 	Child       string // its name
 	Incarnation int    // the one that ended
-	Reason      error  // not nil: it failed while it was being stopped
+	Reason      error  // why it failed while it was being stopped, or nil
 }
 
 // ChildKilled says that the supervisor kills a child.
@@ -59,7 +59,7 @@ type ChildKilled struct {
 	Origin
 	Child       string // its name
 	Incarnation int    // the one that is killed
-	Why         string // which deadline it missed, or that it has none
+	Why         string // the deadline that it missed, or that it has no deadline
 }
 
 // NotRestarted says that a child failed and stays down.
@@ -67,7 +67,7 @@ type NotRestarted struct {
 	Origin
 	Child       string // its name
 	Incarnation int    // the one that failed
-	Reason      error  // why it failed; nil: it ended normally, although it is permanent
+	Reason      error  // why it failed; nil if a permanent child ended normally
 	Why         string // why it is not restarted: its class, or the strategy's reason
 }
 

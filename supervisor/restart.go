@@ -76,7 +76,7 @@ func (s *Supervisor) leave(c *child) {
 }
 
 // restart begins a restart on behalf of c, and takes those under way that touch the same
-// children into it. One that waits is to wait anew for what is left of its delay.
+// children into it. A child in backoff resumes its remaining delay.
 func (s *Supervisor) restart(c *child, reason error, d Decision) *restart {
 	r := &restart{cause: c, reason: reason, why: d.Why}
 	in := make(map[*child]bool, len(d.Restart))

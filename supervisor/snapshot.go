@@ -43,7 +43,7 @@ type ChildState struct {
 	Class       Class     // Child.Class
 	Incarnation int       // the current incarnation, or the last one if the child is down; 0: never started
 	State       State     // StateStopped if the child will not be restarted
-	Restarts    int       // number of restarts because of its own failures
+	Restarts    int       // number of restarts after its own failures
 	Reason      error     // why it ended last; nil: normally, or it never ended
 	RestartAt   time.Time // end of the backoff; zero if no backoff runs
 }

@@ -17,8 +17,8 @@ type Strategy interface {
 }
 
 // Decision is what a [Strategy] wants. It restarts children, leaves the failed child
-// down, or escalates. What else it says is a *[StrategyError], and the supervisor gives
-// up.
+// down, or escalates. Any other decision is a *[StrategyError], and the supervisor
+// gives up.
 type Decision struct {
 	// Restart names the children to restart, in any order. They are stopped in reverse order
 	// of the [Spec], and started in its order; temporary children are not started again. If
@@ -38,7 +38,7 @@ type StrategyError struct {
 	Supervisor string // Spec.Name
 	Child      string // the child that failed
 	Problem    string // what is wrong with the decision
-	Panic      any    // what Decide panicked with; nil: it did not
+	Panic      any    // what Decide panicked with; nil without a panic
 	Stack      []byte // of the panic
 }
 

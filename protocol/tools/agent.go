@@ -9,7 +9,7 @@ import (
 // AgentInput starts a subagent.
 type AgentInput struct {
 	Description  string `json:"description"`             // three to five words, for people
-	Prompt       string `json:"prompt"`                  // all that the subagent is told
+	Prompt       string `json:"prompt"`                  // the whole prompt of the subagent
 	SubagentType string `json:"subagent_type,omitempty"` // name of a definition; "": general-purpose
 	// RunInBackground nil leaves it to the agent: Claude Code 2.1.329 then
 	// runs the subagent in the background, 2.1.197 in the foreground (observed).
@@ -103,7 +103,7 @@ type Teammate struct {
 	Model            string `json:"model,omitempty"`              // as it was asked for, or resolved; not documented
 	Name             string `json:"name,omitempty"`               // what [SendMessageInput] can address
 	Color            string `json:"color,omitempty"`              // for the display
-	TmuxSessionName  string `json:"tmux_session_name,omitempty"`  // where it is shown, with IsSplitPane or in a window of its own
+	TmuxSessionName  string `json:"tmux_session_name,omitempty"`  // where it is shown, with IsSplitPane or in its own window
 	TmuxWindowName   string `json:"tmux_window_name,omitempty"`   // see TmuxSessionName
 	TmuxPaneID       string `json:"tmux_pane_id,omitempty"`       // see TmuxSessionName
 	TeamName         string `json:"team_name,omitempty"`          // the team that it works with
@@ -198,7 +198,7 @@ type WorkflowInput struct {
 	Description string `json:"description,omitempty"` // ignored: the script has its own
 	// Args is the script's own value.
 	Args            json.RawMessage `json:"args,omitempty"`
-	ResumeFromRunID string          `json:"resumeFromRunId,omitempty"` // WorkflowOutput.RunID of a run to go on with; "": a new one
+	ResumeFromRunID string          `json:"resumeFromRunId,omitempty"` // WorkflowOutput.RunID of a run to continue; "": a new run
 	Extra           `json:"-"`
 }
 

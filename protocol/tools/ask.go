@@ -97,7 +97,7 @@ type SendMessageInput struct {
 	// object, such as a request to shut down.
 	Message        json.RawMessage `json:"message,omitempty"`
 	NotifyWhenIdle bool            `json:"notify_when_idle,omitempty"` // the sender wants to know when the receiver has nothing to do
-	// What Claude Code 2.1.329 adds to the call before it is run (observed).
+	// Claude Code 2.1.329 adds these fields to the call before it runs it (observed).
 	Type          string `json:"type,omitempty"`           // message; the only type that was observed
 	Recipient     string `json:"recipient,omitempty"`      // repeats To
 	RecipientKind string `json:"recipient_kind,omitempty"` // name

@@ -24,9 +24,9 @@ type Output interface {
 	isOutput()
 }
 
-// Extra holds the members of an object that its type has no field for, as they
-// came; nil if there are none. It is embedded in every input, so that an input
-// that was decoded, changed and encoded again loses nothing.
+// Extra holds the members of an object that its type has no field for, as they came, or
+// nil. It is embedded in every input, so that an input that was decoded, changed and
+// encoded again loses nothing.
 type Extra map[string]json.RawMessage
 
 func (e *Extra) extra() *Extra { return e }

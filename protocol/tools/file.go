@@ -88,7 +88,7 @@ type ImageDimensions struct {
 
 // ReadPage is a page of a PDF.
 type ReadPage struct {
-	Base64     string `json:"base64,omitempty"`      // an image of the page; "" if there is none
+	Base64     string `json:"base64,omitempty"`      // an image of the page, or ""
 	MediaType  string `json:"mediaType,omitempty"`   // of Base64, such as image/jpeg
 	Error      string `json:"error,omitempty"`       // why there is no image; "": there is one
 	PageNumber int    `json:"page_number,omitempty"` // Qoder's document

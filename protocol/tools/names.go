@@ -6,8 +6,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Names of built-in tools, as a tool_use has them. Which of them a session has
-// is in its system/init message.
+// Names of built-in tools, as a tool_use has them. The system/init message of a session
+// lists those that it has.
 const (
 	Agent      = "Agent"
 	Task       = "Task" // [Agent] under its older name; see [Canonical]

@@ -79,7 +79,7 @@ type TodoTask struct {
 	Subject     string   `json:"subject"`               // one line
 	Description string   `json:"description,omitempty"` // "": not said
 	Status      string   `json:"status,omitempty"`      // pending, in_progress, completed; "": not said
-	Owner       string   `json:"owner,omitempty"`       // name of the agent that works on it; "": nobody
+	Owner       string   `json:"owner,omitempty"`       // name of the agent that works on it; "": no owner
 	Blocks      []string `json:"blocks,omitempty"`      // ids
 	BlockedBy   []string `json:"blockedBy,omitempty"`   // ids
 }
@@ -100,7 +100,7 @@ type TaskGetInput struct {
 // Tool implements [Input].
 func (*TaskGetInput) Tool() string { return TaskGet }
 
-// TaskGetOutput is the task; nil if there is none.
+// TaskGetOutput is the task, or nil.
 type TaskGetOutput struct {
 	Task *TodoTask `json:"task"` // the whole task
 }
@@ -207,7 +207,7 @@ type AllowedPrompt struct {
 
 // ExitPlanModeOutput is the plan that was approved.
 type ExitPlanModeOutput struct {
-	// Plan is nil if there was none.
+	// Plan is nil if no plan was submitted.
 	Plan    *string `json:"plan"`
 	IsAgent bool    `json:"isAgent"` // a subagent made the plan
 	// FilePath is where the plan is kept, on the agent's host.

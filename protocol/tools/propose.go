@@ -22,7 +22,7 @@ type SendFeedbackOutput struct {
 
 func (*SendFeedbackOutput) isOutput() {}
 
-// PushNotificationInput tells the user something while they are away.
+// PushNotificationInput sends the user a message while they are away.
 type PushNotificationInput struct {
 	Message string `json:"message"`          // under 200 characters
 	Status  string `json:"status,omitempty"` // proactive

@@ -123,8 +123,7 @@ func newSessionInput(name string) Input {
 	return nil
 }
 
-// newOutput returns the type of a tool's output, nil for one that has none or
-// that is not known.
+// newOutput returns the type of a tool's output, nil for a tool without a typed output.
 func newOutput(name string) Output {
 	if _, _, ok := SplitMCP(name); ok {
 		return new(MCPToolOutput)

@@ -47,7 +47,7 @@ type GrepInput struct {
 	IgnoreCase  bool  `json:"-i,omitempty"`         // of letters
 	OnlyMatch   bool  `json:"-o,omitempty"`         // prints what matched, not the line
 	Multiline   bool  `json:"multiline,omitempty"`  // . matches newlines, and matches may span lines
-	HeadLimit   *int  `json:"head_limit,omitempty"` // 0 is no limit; lines or entries; nil: the agent's default
+	HeadLimit   *int  `json:"head_limit,omitempty"` // lines or entries; 0: no limit; nil: the agent's default
 	Offset      int   `json:"offset,omitempty"`     // lines or entries to leave out first
 	Extra       `json:"-"`
 }

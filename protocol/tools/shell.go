@@ -53,7 +53,7 @@ type BashOutput struct {
 	StructuredContent      []json.RawMessage `json:"structuredContent,omitempty"`      // content blocks; nil: none
 	StaleReadFileStateHint string            `json:"staleReadFileStateHint,omitempty"` // for the model: files that it has read were changed
 	GHRateLimitHint        string            `json:"ghRateLimitHint,omitempty"`        // for the model: GitHub refuses further calls
-	GitOperation           *GitOperation     `json:"gitOperation,omitempty"`           // nil: none was recognized
+	GitOperation           *GitOperation     `json:"gitOperation,omitempty"`           // nil if the command was not recognized as one
 
 	// Qoder's.
 	ExitCode *int `json:"exitCode,omitempty"` // nil: not said

@@ -57,10 +57,10 @@ type Agents struct {
 // Root is the main agent.
 func (a *Agents) Root() *AgentNode { return &a.root }
 
-// ByToolUse returns the subagent that a call started, nil if there is none.
+// ByToolUse returns the subagent that a call started, or nil.
 func (a *Agents) ByToolUse(id string) *AgentNode { return a.byCall[id] }
 
-// ByID returns the subagent with an id, nil if there is none.
+// ByID returns the subagent with an id, or nil.
 func (a *Agents) ByID(id string) *AgentNode { return a.byID[id] }
 
 // Add takes a message and returns the agent that it is of or about: the main

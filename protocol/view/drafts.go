@@ -9,11 +9,10 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Drafts assembles the messages of the model while they are written. It takes
-// stream events and whole messages alike, so that the outcome is the same with
-// Options.IncludePartialMessages and without: Claude Code sends each block of a
-// message as an assistant line of its own, before the block's end (observed on
-// 2.1.329).
+// Drafts assembles the messages of the model while they are written. It takes stream
+// events and whole messages alike, so that the outcome is the same with
+// Options.IncludePartialMessages and without: Claude Code sends each block of a message
+// as a separate assistant line, before the block's end (observed on 2.1.329).
 type Drafts struct {
 	all    []*Draft
 	open   map[string]*Draft   // by ParentToolUseID: what its stream events add to

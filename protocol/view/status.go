@@ -19,18 +19,18 @@ type Status struct {
 	Retry *protocol.APIRetryMessage
 	// Auth is the login that is under way or has failed, nil if none.
 	Auth *protocol.AuthStatusMessage
-	// Limits is the last word on the subscription's limits, nil if there was none.
+	// Limits is the last report of the subscription's limits, or nil.
 	Limits *protocol.RateLimitInfo
 
 	// Compactions counts; Compaction is the last one, CompactError why the last
 	// try failed.
 	Compactions  int
-	Compaction   *protocol.CompactMetadata // nil: none yet
+	Compaction   *protocol.CompactMetadata // nil before the first compaction
 	CompactError string                    // "": it did not fail
 
-	// Files is the last file checkpoint, nil if there was none.
+	// Files is the last file checkpoint, or nil.
 	Files *protocol.FilesPersistedMessage
-	// Goal is Qoder's goal, nil if there is none.
+	// Goal is Qoder's goal, or nil.
 	Goal *protocol.Goal
 	// Suggestion is a guess at the next prompt; "" while a turn runs.
 	Suggestion string

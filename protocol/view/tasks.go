@@ -19,7 +19,7 @@ const (
 // Task is a subagent or a shell command that the agent reports on.
 type Task struct {
 	ID    string // as TaskStartedMessage.TaskID
-	RunID string // of the last run, if the agent tells runs apart
+	RunID string // of the last run, if the agent numbers its runs
 	// ToolUseID is the call that started it; "" if that is not known.
 	ToolUseID    string
 	Type         string // local_agent, local_bash, …
@@ -64,10 +64,10 @@ type Tasks struct {
 // All returns the tasks in the order in which they were first heard of.
 func (t *Tasks) All() []*Task { return t.all }
 
-// Get returns the task id, nil if there is none.
+// Get returns the task id, or nil.
 func (t *Tasks) Get(id string) *Task { return t.by[id] }
 
-// ByToolUse returns the task that a tool call started, nil if there is none.
+// ByToolUse returns the task that a tool call started, or nil.
 func (t *Tasks) ByToolUse(id string) *Task {
 	for _, task := range slices.Backward(t.all) {
 		if task.ToolUseID == id && id != "" {
@@ -239,7 +239,7 @@ func (t *Tasks) launched(m *protocol.UserMessage) []*Task {
 	return []*Task{task}
 }
 
-// set sets a string that is told.
+// set sets a string unless value is empty.
 func set(to *string, value string) {
 	if value != "" {
 		*to = value

@@ -13,11 +13,11 @@ type TodoEntry struct {
 	ID          string
 	Content     string // one line for people; the subject of a task
 	Description string // more than Content says; "": none
-	// ActiveForm is the text while the entry is in progress; "" if there is none.
+	// ActiveForm is the text while the entry is in progress, or "".
 	ActiveForm string
 	Status     string   // pending, in_progress, completed; Qoder's: cancelled, blocked
 	Priority   string   // low, medium, high; Qoder's
-	Owner      string   // name of the agent that works on it; "": nobody
+	Owner      string   // name of the agent that works on it; "": no owner
 	BlockedBy  []string // ids
 }
 

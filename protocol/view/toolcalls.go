@@ -37,10 +37,9 @@ type ToolCall struct {
 	Replayed bool
 	// Result is the result that the model reads; nil while the call runs.
 	Result *protocol.ToolResultBlock
-	// RawOutput is the structured output, of a shape of the tool's own; nil if
-	// there is none.
+	// RawOutput is the structured output, in the tool's own shape, or nil.
 	RawOutput json.RawMessage
-	// MCP has the further fields of an MCP tool's result; nil if it has none.
+	// MCP has the further fields of an MCP tool's result, or nil.
 	MCP *protocol.MCPResultMeta
 	// Decision says who allowed or denied the call; nil if the agent did not report it.
 	Decision *protocol.ToolResultMeta
@@ -53,7 +52,7 @@ type ToolCall struct {
 // Input is the typed input; see [tools.DecodeInput].
 func (c *ToolCall) Input() (tools.Input, error) { return tools.DecodeInput(c.Name, c.Raw) }
 
-// Output is the typed output, nil if there is none; see [tools.DecodeOutput].
+// Output is the typed output, or nil; see [tools.DecodeOutput].
 func (c *ToolCall) Output() (tools.Output, error) { return tools.DecodeOutput(c.Name, c.RawOutput) }
 
 // ToolCalls pairs tool calls with their results, which come in the order in
@@ -67,7 +66,7 @@ type ToolCalls struct {
 // All returns the calls in the order in which they were made.
 func (c *ToolCalls) All() []*ToolCall { return c.all }
 
-// Get returns the call id, nil if there is none.
+// Get returns the call id, or nil.
 func (c *ToolCalls) Get(id string) *ToolCall { return c.by[id] }
 
 // Running returns the calls that have not ended.
@@ -106,7 +105,7 @@ func (c *ToolCalls) Add(m protocol.Message) []*ToolCall {
 	case *protocol.TaskNotificationMessage:
 		return c.lose(func(call *ToolCall) bool { return m.ToolUseID != "" && call.ParentToolUseID == m.ToolUseID })
 	case *protocol.ResultMessage:
-		// Those of subagents in the background go on.
+		// Calls of subagents in the background continue.
 		lost := c.lose(func(call *ToolCall) bool { return call.ParentToolUseID == "" })
 		if d := m.DeferredToolUse; d != nil && c.by[d.ID] != nil {
 			c.by[d.ID].State = CallDeferred
@@ -182,7 +181,7 @@ func refused(kind string) bool { return kind != "" && kind != "interrupted" && k
 func (c *ToolCalls) progress(m *protocol.ToolProgressMessage) []*ToolCall {
 	id := m.ToolUseID
 	if m.Heartbeat && c.by[id] == nil {
-		id = m.ParentToolUseID // a heartbeat has an id of its own
+		id = m.ParentToolUseID // a heartbeat has its own id
 	}
 	return c.each([]string{id}, func(call *ToolCall) {
 		call.Elapsed = time.Duration(m.ElapsedTimeSeconds * float64(time.Second))

@@ -18,7 +18,7 @@ type pattern struct {
 func patterns() []pattern {
 	return []pattern{
 		{"nobody", regexp.MustCompile(`(?i)\b(nobody|somebody|whoever)\b`), "say who: the caller, the agent, no reader"},
-		{"is none", regexp.MustCompile(`(?i)\b(is|are|was|were|has|have|had) none\b|\b(is|are|was|were) no\b`), "repeat the noun: has no session, is not an error"},
+		{"is none", regexp.MustCompile(`\b(?i:is|are|was|were|has|have|had) none\b|\b(?i:is|are|was|were) no\b`), "repeat the noun: has no session, is not an error"},
 		{"nil:", regexp.MustCompile(`\bnil: (nobody|there|it|they|nothing|no one|who|none [a-z])`), "nil if the session is not traced"},
 		{"own", regexp.MustCompile(`(?i)\bof (its|one's|their|our|his|my|the user's) own\b|\bthe user's own\b`), "its own, a separate, the user's"},
 		{"told", regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being) told\b|\bhears\b|\btells\b`), "the message: sends, reports, receives, notifies"},
