@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// Account is what the jobs of a runtime share that use one account of a provider: how many
-// pieces of work may run at the same time, and until when nothing starts because a window
-// of its subscription is spent. Package fleet asks it before each attempt; a scheduler of
-// your own can do so, too. Whoever calls it passes the present time, so that equal calls
-// have equal effects. The zero value is an account of its own. Safe for concurrent use.
+// Account is the state shared by all jobs of a runtime that use one provider account: the
+// concurrency limit, and when an exhausted quota resets. Package fleet asks it before each
+// attempt; a scheduler of your own can do so, too. Methods take the current time, so that
+// tests are deterministic. The zero value is a separate account. Safe for concurrent use.
 type Account struct {
 	label string
 
 	mu      sync.Mutex
-	pace    *pacer // nil: nobody has asked for a pace yet
+	pace    *pacer // nil before the first job with a pace
 	bounded bool   // by hand
 	park    parking
 	members []*AccountMember // in the order in which they joined
 }
 
-// parking is the wait for the next window of a subscription. The account is spent, so
-// nothing starts; when the window is over one piece of work is the probe for all.
+// parking is the wait for the reset of an exhausted quota. Nothing starts until then;
+// after the reset one piece of work is the probe for all jobs.
 type parking struct {
 	until   time.Time // zero: the account is not parked
 	why     string
-	by      *AccountMember // whose work probes; nil: nobody's yet
+	by      *AccountMember // whose work is the probe; nil before there is one
 	probe   string
 	probing bool // the wait is over, and nothing has worked since
 }
@@ -46,16 +45,16 @@ type AccountMember struct {
 	starved bool                // it says so of the machine
 }
 
-// working is work that is under way.
+// working is a running piece of work.
 type working struct {
 	epoch   int
 	pressed bool // it has seen the provider in trouble
 }
 
-// AccountStat describes an account in a [Tree]. Times are zero if there is none.
+// AccountStat describes an account in a [Tree]. Times that do not apply are zero.
 type AccountStat struct {
 	Label   string    `json:"label"`        // the name of the account, as given to Runtime.Account
-	Limit   int       `json:"limit"`        // how many may run at the same time; 0 and not Paced: nobody limits them
+	Limit   int       `json:"limit"`        // how many may run at the same time; 0 and not Paced: no limit
 	Paced   bool      `json:"paced"`        // Limit adapts to what the provider takes
 	Fixed   bool      `json:"fixed"`        // Limit was set by hand
 	Working int       `json:"working"`      // pieces of work that run, of all jobs
@@ -113,13 +112,15 @@ func (a *Account) Stat() AccountStat {
 	return s
 }
 
-// Retune sets by hand how many pieces of work may run at the same time, for all jobs that
-// have a pace: 0 is a pause, a negative number adapts again, from the present one on.
+// Retune fixes the number of pieces of work that may run at the same time, for all jobs
+// with a pace. 0 pauses; a negative value returns to adaptive mode, from the present
+// number on.
 func (a *Account) Retune(now time.Time, limit int) {
 	a.change(nil, func() { a.paces(AccountPace{}).fix(now, limit) })
 }
 
-// Bound changes the bounds of the pace while it is in use. Start has no effect any more.
+// Bound changes the bounds of a pace that is in use. AccountPace.Start no longer has an
+// effect then.
 func (a *Account) Bound(now time.Time, p AccountPace) {
 	p = p.WithDefaults()
 	a.change(nil, func() {
@@ -128,12 +129,12 @@ func (a *Account) Bound(now time.Time, p AccountPace) {
 	})
 }
 
-// Park lets nothing start before the time; a zero time lets everything go on.
+// Park blocks starts until the time. The zero time removes the block.
 func (a *Account) Park(until time.Time, why string) {
 	a.change(nil, func() { a.park = parking{until: until, why: why} })
 }
 
-// change changes the account and wakes its members but one, which looks by itself.
+// change changes the account and notifies all members but one, which checks by itself.
 func (a *Account) change(but *AccountMember, f func()) {
 	a.mu.Lock()
 	f()
@@ -149,7 +150,7 @@ func (a *Account) change(but *AccountMember, f func()) {
 	}
 }
 
-// paces returns the pace, which is made with these bounds if there is none; mu is held.
+// paces returns the pace, and creates it with these bounds the first time; mu is held.
 func (a *Account) paces(p AccountPace) *pacer {
 	if a.pace == nil {
 		a.pace = newPacer(p)
@@ -157,10 +158,10 @@ func (a *Account) paces(p AccountPace) *pacer {
 	return a.pace
 }
 
-// Join adds a job. pace is its wish for a pace, nil for none: the account then only tells
-// it to wait while it is parked. Jobs with different bounds share the widest, and each
-// keeps to its own Ceiling. wake is called, without a lock, when another job or a person
-// has changed something, so that work that had to wait may start; it must return quickly.
+// Join adds a job. pace is its wish for a pace, nil for none: it then waits only while
+// the account is parked. Jobs with different bounds share the widest, and each keeps to
+// its own Ceiling. wake is called, without a lock, when another job or a person has
+// changed the account, so that waiting work may start; it must return quickly.
 func (a *Account) Join(now time.Time, pace *AccountPace, wake func()) *AccountMember {
 	m := &AccountMember{of: a, wake: wake, working: map[string]*working{}}
 	a.mu.Lock()
@@ -219,8 +220,8 @@ func (m *AccountMember) Last() (AccountChange, int) {
 	return AccountChange{}, 0
 }
 
-// Parked is until when nothing starts, and why; zero: the account is not parked. In the
-// past: one piece of work finds out for all.
+// Parked returns the end of the block and its reason; the zero time: not parked. If the
+// end has passed, one probe is running.
 func (m *AccountMember) Parked() (until time.Time, why string) {
 	m.of.mu.Lock()
 	defer m.of.mu.Unlock()
@@ -228,7 +229,8 @@ func (m *AccountMember) Parked() (until time.Time, why string) {
 }
 
 // Enter reports whether the work may start now, and counts it if so. Otherwise wake is
-// called when it may have become possible, except by time alone, which Next tells.
+// called when it may have become possible. Next returns when the time alone makes it
+// possible.
 func (m *AccountMember) Enter(now time.Time, work string) bool {
 	a := m.of
 	a.mu.Lock()
@@ -283,8 +285,8 @@ func (a *Account) paced() (n int) {
 	return n
 }
 
-// Wants says whether the job has work that could start if the account had room. While a job
-// with fewer pieces of work under way wants to start one, the others leave room for it.
+// Wants reports whether the job has work waiting for capacity. While a job with fewer
+// running pieces of work waits, the others leave room for it.
 func (m *AccountMember) Wants(wants bool) {
 	m.of.mu.Lock()
 	was := m.wants
@@ -295,7 +297,7 @@ func (m *AccountMember) Wants(wants bool) {
 	}
 }
 
-// End says that work is over. well: the provider did what it was asked to.
+// End records that work finished; well reports success at the provider.
 func (m *AccountMember) End(now time.Time, work string, well bool) {
 	a := m.of
 	a.change(m, func() {
@@ -313,8 +315,8 @@ func (m *AccountMember) End(now time.Time, work string, well bool) {
 	})
 }
 
-// Pressed says that work has seen the provider in trouble: overloaded (429, 529), or failing
-// otherwise. wait is how long the provider asks to be left alone, 10 minutes at most.
+// Pressed records that the provider was overloaded (429, 529) or failed otherwise for work.
+// wait is the delay that the provider asked for, 10 minutes at most.
 func (m *AccountMember) Pressed(now time.Time, work string, overloaded bool, wait time.Duration) {
 	a := m.of
 	a.change(m, func() {
@@ -329,9 +331,9 @@ func (m *AccountMember) Pressed(now time.Time, work string, overloaded bool, wai
 	})
 }
 
-// Spent says that work has found a window of the account's subscription spent. jitter is how
-// much later than the reset the account goes on, because others wait for it, too. Work that
-// finds it while the account is parked already does not prolong the wait.
+// Spent records that work found the account's quota used up until reset. jitter delays the
+// end of the block beyond the reset, because other programs wait for it, too. A second
+// report while the account is parked does not prolong the block.
 func (m *AccountMember) Spent(work string, reset time.Time, jitter time.Duration, why string) {
 	a := m.of
 	a.change(m, func() {
@@ -346,8 +348,8 @@ func (m *AccountMember) Spent(work string, reset time.Time, jitter time.Duration
 	})
 }
 
-// Worked says that the provider has answered work: the account is not spent, if this was
-// the probe, or if there is none.
+// Worked records that the provider has answered work. It clears the block if work was
+// the probe, or if no probe is running.
 func (m *AccountMember) Worked(work string) {
 	a := m.of
 	a.mu.Lock()
@@ -358,8 +360,8 @@ func (m *AccountMember) Worked(work string) {
 	}
 }
 
-// Starved says whether the machine has too little processor time for the job's work: the
-// pace then does not grow.
+// Starved records whether the machine has too little processor time for the job's work:
+// the pace then does not grow.
 func (m *AccountMember) Starved(on bool) {
 	a := m.of
 	a.change(m, func() {
@@ -375,8 +377,7 @@ func (a *Account) starve() {
 	}
 }
 
-// Next is when work that had to wait may start although nothing happens before; zero: at no
-// time that is known.
+// Next returns when time alone lets waiting work start; zero: not known.
 func (m *AccountMember) Next(now time.Time) (at time.Time) {
 	a := m.of
 	a.mu.Lock()

@@ -41,8 +41,8 @@ const (
 	// episode is how long the troubles of work that began before a cut count as the same
 	// overload. Long work may outlast it.
 	episode = time.Minute
-	// maxAsked is the longest wait that a provider may ask for. What takes longer is a spent
-	// window.
+	// maxAsked is the longest wait that a provider may ask for. A longer one is treated as a
+	// used-up quota.
 	maxAsked = 10 * time.Minute
 	// maxAccountChanges bounds what is kept of the history of an account.
 	maxAccountChanges = 100

@@ -19,11 +19,11 @@ type Admission struct {
 	// MaxSessions is the most sessions at a time. Default: 0, no limit.
 	MaxSessions int
 	// MaxProcesses is the most sessions that have a process at a time, or an agent in this
-	// process; those of Options.Spawner do not count. A passivated session has none, see
-	// [Session.Passivate]. A process that finds no room waits, in the state admitting or
-	// passivated, by the priority and the group of its session; MaxWait does not end that.
-	// While one waits, idle sessions are passivated, those first that are idle longest.
-	// Default: 0, no limit.
+	// process; those of Options.Spawner do not count. A passivated session has no process,
+	// see [Session.Passivate]. A process that finds no room waits, in the state admitting
+	// or passivated, by the priority and the group of its session; MaxWait does not end
+	// that. While one waits, idle sessions are passivated, those first that are idle
+	// longest. Default: 0, no limit.
 	MaxProcesses int
 	// MaxSpawned is the same for the processes of each Options.Spawner. Spawners that cannot
 	// be compared have a session each. Default: 0, no limit.
@@ -119,9 +119,9 @@ func requestOf(ctx context.Context) AdmissionRequest {
 	return r
 }
 
-// admission is the queue of a runtime. It is behind a lock and no actor's, like the
-// breakers: nobody waits under the lock, and a place cannot be lost with an actor. Under
-// it: the clock, and Admission.Measure once a second.
+// admission is the queue of a runtime. A lock guards it and no actor owns it, like the
+// breakers: nothing blocks under the lock, and a place cannot be lost with an actor.
+// Under the lock run the clock, and Admission.Measure once a second.
 type admission struct {
 	clock kernel.Clock
 	exec  kernel.Executor
@@ -170,7 +170,7 @@ func (l *Admission) limited() bool {
 	return l.MaxSessions > 0 || l.StartsPerSecond > 0 || len(l.Groups) > 0 || len(l.Labels) > 0 || l.measured()
 }
 
-// enter waits for a place, which is to be given to leave; nil: nothing is limited.
+// enter waits for a place, which the caller returns with leave; nil without limits.
 func (a *admission) enter(ctx context.Context) (*ticket, error) {
 	request := requestOf(ctx)
 	if !a.queue.limits.limited() && request.NotBefore.IsZero() {

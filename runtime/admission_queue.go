@@ -29,7 +29,7 @@ type ticket struct {
 	AdmissionRequest
 	since   time.Time
 	granted bool
-	admit   func() // tells the one who waits
+	admit   func() // notifies the session that waits
 }
 
 // labelled is what is counted for a limit for labels.

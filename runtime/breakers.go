@@ -16,9 +16,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// breakers are those that the sessions of a runtime share. They are behind a lock and no
-// actor's: all sessions ask for each start, nobody waits under the lock, and what is held
-// cannot be lost with an actor. Under it: mailboxes, the locks for events, the clock.
+// breakers are those that the sessions of a runtime share. A lock guards them and no
+// actor owns them: all sessions ask for each start, nothing blocks under the lock, and a
+// held start cannot be lost with an actor. Under the lock, mailboxes, the locks for
+// events and the clock are used.
 type breakers struct {
 	cfg   Breakers
 	clock kernel.Clock
@@ -38,11 +39,11 @@ type breakers struct {
 	suspect atomic.Bool
 }
 
-// breakerKey tells what a breaker protects.
+// breakerKey identifies what a breaker protects.
 type breakerKey struct {
 	kind session.BreakerKind
 	name string // for people
-	of   any    // what else tells it from others of that name; comparable
+	of   any    // distinguishes breakers of one name; comparable
 }
 
 // guard is a breaker and its timer.
@@ -56,7 +57,7 @@ type guard struct {
 	calm atomic.Bool
 }
 
-// asker is told what becomes of what it has asked for, under the lock.
+// asker gets the outcome of its request, under the lock.
 type asker interface {
 	granted(id uint64)
 	held(key breakerKey, why string)
@@ -218,8 +219,8 @@ func (b *breakers) describe() []Breaker {
 	return list
 }
 
-// identity is what tells x from other values in a key: itself, or, if it cannot be
-// compared, otherwise.
+// identity is what stands for x in a key: x itself, or otherwise if x cannot be
+// compared.
 func identity(x, otherwise any) any {
 	if reflect.ValueOf(x).Comparable() {
 		return x

@@ -9,15 +9,15 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Breakers configures the circuit breakers that the sessions of a runtime share, and the
-// limit on restarts. The zero value has the defaults. A session without a runtime of its
-// own shares the default runtime with all others.
+// Breakers configures the circuit breakers that the sessions of a runtime share, and the limit on
+// restarts. The zero value has the defaults. Sessions without Options.Runtime share those of the
+// default runtime.
 //
-// Every start of an agent passes the breakers of its provider and of its program. What is not let pass depends
-// on what it is. A process that takes the place of one that died (Options.MaxRestarts)
-// waits, and its session with it. A new session fails with a *[session.BreakerOpenError],
-// which is retryable, unless Hold is set. While it waits, [session.StartHeld] and
-// [Runtime.Tree] say for what.
+// Every start of an agent passes the breakers of its provider and of its program. What an open breaker
+// does depends on the start. A process that takes the place of one that died (Options.MaxRestarts)
+// waits, and its session with it. A new session fails with a *[session.BreakerOpenError], which is
+// retryable, unless Hold is set. While it waits, [session.StartHeld] and [Runtime.Tree] show the
+// reason.
 type Breakers struct {
 	// Agent is the breaker of an agent's program: one for each path, interpreter and
 	// spawner. A start has failed when the process could not be started, or ended or did
@@ -29,15 +29,15 @@ type Breakers struct {
 	// credentials, as far as the environment of the agent shows them. A result that says
 	// that the API was overloaded, could not be reached or failed (429, 529, 5xx, …) is a
 	// failure, after the retries of the agent; any result of a model is a success. An open
-	// breaker lets no agent start but a probe, as that of Agent does. It holds up no message
-	// of a session that runs: their results are probes of their own. Agents in memory have
-	// no provider.
+	// breaker lets no agent start but a probe, as that of Agent does. It does not delay
+	// messages of running sessions: each of their results is a probe, too. Agents in memory
+	// have no provider.
 	Provider BreakerPolicy
 	// MCPServer is the breaker of an in-process MCP server: one for each value in
 	// Options.SDKMCPServers. A call of a tool that exceeds its limit, panics or fails without
-	// a result is a failure; a result that is an error is none. While the breaker is open,
-	// calls fail at once with an error that the model reads. Servers that the agent itself
-	// runs are its own business: Troupe sees neither their starts nor their calls.
+	// a result is a failure; a result that is an error is not a failure. While the breaker is
+	// open, calls fail at once with an error that the model reads. Servers that the agent
+	// itself runs are its own business: Troupe sees neither their starts nor their calls.
 	MCPServer BreakerPolicy
 	// StartsPerSecond limits the starts of one program within any second: of processes that
 	// take the place of one that died always, and of new sessions until Agent.Failures

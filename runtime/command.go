@@ -115,7 +115,7 @@ func (spec *Spec) fill(in *dialect.Input) ([]session.Warning, error) {
 		in.ParentEnv = os.Environ()
 	}
 	if err != nil {
-		_, more := spec.Dialect.Validate(in) // so that all mistakes are told at once
+		_, more := spec.Dialect.Validate(in) // to report all mistakes at once
 		return nil, errors.Join(err, more)
 	}
 	for i, m := range spec.Options.SDKMCPServers {
@@ -209,8 +209,8 @@ func (rt *Runtime) spawnerFor(spec *Spec) session.Spawner {
 	return rt.spawner
 }
 
-// leases are those of the agent's sessions: on this machine, and of the store. nil: none are
-// needed.
+// leases are those of the agent's sessions: on this machine, and of the store. nil if no
+// lease is needed.
 func (s *Session) leases(spec *Spec) transport.Leases {
 	both := bothLeases{local: s.localLeases(spec), store: s.stored.leases}
 	var needed transport.Leases
@@ -272,7 +272,7 @@ func environment(l dialect.Launch, parent []string) []string {
 	return merged
 }
 
-// nameOf is the name in "name=value"; empty when there is none.
+// nameOf is the name in "name=value", or "".
 func nameOf(kv string) string {
 	name, _, ok := strings.Cut(kv, "=")
 	if !ok {

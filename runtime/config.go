@@ -40,10 +40,10 @@ type Config struct {
 	// the default cannot write a file, the agent runs without a lease, and a
 	// [session.WarningIssued] says so; leases that are set here have to be got.
 	Leases session.Leases
-	// TempDir is the directory for the files that agents need. What a program that died
-	// left there is removed by the next program of the same user that starts an agent with
-	// the same TempDir; the files of programs that live are locked. Not on Windows.
-	// Default: os.TempDir.
+	// TempDir is the directory for the files that agents need. The next program of the
+	// same user that starts an agent with the same TempDir removes the files of programs
+	// that died; those of running programs are locked. Not on Windows. Default:
+	// os.TempDir.
 	TempDir string
 	// StateDir is a directory where the runtime records the agents that run. If this
 	// program dies without Shutdown, the next runtime with the same StateDir ends the
@@ -62,31 +62,31 @@ type Config struct {
 	// after 30 days, but not what it runs with SettingSources None. Troupe records its
 	// sessions in StateDir, which is required, and removes those whose time has come, also
 	// of earlier programs with the same StateDir: when the runtime is made, and at most once
-	// an hour when a session ends. What runs, by its lease, stays, and so does everything
-	// that other programs have made. Sessions of Options.Spawner, and of agents in this
-	// process, are not recorded. What cannot be removed is a [session.WarningIssued].
-	// Negative is a *[session.ConfigError]. Default: 0, for ever.
+	// an hour when a session ends. Sessions that run, by their lease, stay, and so do those
+	// of other programs. Sessions of Options.Spawner, and of agents in this process, are not
+	// recorded. A session that cannot be removed is a [session.WarningIssued]. Negative is a
+	// *[session.ConfigError]. Default: 0, without a limit.
 	KeepSessions time.Duration
 	// Files is what writes the records of KeepSessions and removes transcripts, so that a
 	// loss of power leaves neither half a record nor a transcript without one. nil: the
 	// machine.
 	Files session.Files
 	// Guard is the command of a helper that outlives this program. When the program dies,
-	// however it does, the helper waits a second and then ends what is left of its agents
-	// and removes their files, as the next program with this StateDir would; KeepProcess is
-	// not asked. {"troupe", "guard"} is such a command, and so is the path of any program
-	// that calls [ServeGuard] first in main, such as this one (os.Executable). The helper
-	// runs while agents run, in a session of its own, and ignores SIGINT, SIGTERM and
-	// SIGHUP. If it does not start, no agent does: the error is a *[session.StartError].
-	// Guard without StateDir is a *[session.ConfigError]. Linux; elsewhere it removes
-	// files at most. Default: none.
+	// however it does, the helper waits a second and then ends its remaining agents and
+	// removes their files, as the next program with this StateDir would; KeepProcess is not
+	// asked. {"troupe", "guard"} is such a command, and so is the path of any program that
+	// calls [ServeGuard] first in main, such as this one (os.Executable). The helper runs
+	// while agents run, in its own process session, and ignores SIGINT, SIGTERM and SIGHUP.
+	// If it does not start, no agent does: the error is a *[session.StartError]. Guard
+	// without StateDir is a *[session.ConfigError]. Linux; elsewhere it removes files at
+	// most. Default: none.
 	Guard []string
 	// Supervisor decides when the actor that owns a session has crashed; each crash is an
-	// error of this library. Every session has a supervisor of its own, so a crash affects
-	// no other one, and the strategy gets one child; Options.Supervisors is for the actors
+	// error of this library. Every session has its own supervisor, so a crash affects no
+	// other one, and the strategy gets one child; Options.Supervisors is for the actors
 	// below it. If it gives up, the session fails with a *supervisor.Failure. Invalid values
-	// are a *[session.ConfigError] of [New]. Zero fields: one_for_one, 3 times in 30 s,
-	// 10 ms to 1 s.
+	// are a *[session.ConfigError] of [New]. Zero fields: one_for_one, 3 times in 30 s, 10
+	// ms to 1 s.
 	Supervisor supervisor.Policy
 	// Breakers are shared by the sessions of the runtime: they hold back starts of an agent
 	// that does not come up. Invalid values are a *[session.ConfigError] of [New].
@@ -116,13 +116,13 @@ type Spec struct {
 	// Warnings are placed before the warnings about Options.
 	Warnings []session.Warning
 	// ChildContext adds values to the contexts of Options.Children, which have the session:
-	// see [SessionOf]. nil: it adds nothing.
+	// see [SessionOf]. nil: no values.
 	ChildContext func(context.Context) context.Context
 	// Program is an agent in this process. nil: Options.Spawner starts the agent; if that
 	// is nil, too, the agent is a process of this machine.
 	Program agent.Program
 	// NewProgram makes Program for an agent in this process that needs what the runtime has.
-	// It is called once. nil: there is only Program.
+	// It is called once. nil if Program is set.
 	NewProgram func(backend.Seams) agent.Program
 	// Translate makes the spawner that the session uses from the one that starts the agent's
 	// process: for agents whose process speaks another protocol than Dialect. It is called

@@ -41,7 +41,7 @@ func (rt *Runtime) Drain(ctx context.Context) error {
 // before, and up to Limits.Background for background tasks. Then it closes the session
 // as [Session.Close] does. Control requests and callbacks work until the close. Another
 // goroutine must read the messages meanwhile, unless they are few: an agent stops when
-// nobody reads its output.
+// its output is not read.
 //
 // If ctx ends before the turns, the error is a *[session.UnfinishedError] that says what
 // Drain waited for. The session is then still open, and still accepts no messages: close

@@ -23,7 +23,7 @@ type bus struct {
 	log  *handler   // nil without a logger
 	from slog.Level // the lowest level that is logged
 
-	readers atomic.Int32 // len(subs): an event that nobody reads takes no lock
+	readers atomic.Int32 // len(subs): without readers an event takes no lock
 
 	mu    sync.Mutex
 	subs  map[string][]*subscription // by session; "" is of all sessions
@@ -63,8 +63,8 @@ func (b *bus) publish(r session.EventRecord) {
 	}
 }
 
-// logTo makes events lines of a log. Whoever emits holds locks that the log's
-// handler may need, so it runs on a task of its own.
+// logTo writes events to a log, on a separate task: the emitter of an event holds locks
+// that the log's handler may need.
 func (b *bus) logTo(logger func() *slog.Logger, from slog.Level) {
 	b.from = from
 	b.log = &handler{exec: b.exec, failed: func(error) {}, handle: func(r session.EventRecord) {
@@ -100,8 +100,8 @@ func (s *subscription) fire() {
 	}
 }
 
-// handler calls one function for each event, in order, on a task that runs only
-// while there are events: whoever emits holds locks that the function may need.
+// handler calls one function for each event, in order, on a task that runs only while
+// there are events: the emitter holds locks that the function may need.
 type handler struct {
 	exec   kernel.Executor
 	handle func(session.EventRecord)
@@ -111,7 +111,7 @@ type handler struct {
 	queue   []session.EventRecord
 	lost    int // records that were dropped from the head of queue
 	running bool
-	idle    chan struct{} // closed when nothing is left; nil when nobody waits
+	idle    chan struct{} // closed when the queue is empty; nil without a waiter
 }
 
 // drained is closed when every event so far was handled.

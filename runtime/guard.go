@@ -8,9 +8,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// ServeGuard makes this process a guard, if a runtime has started it as one
-// (Config.Guard), and does not return then. In every other process it does nothing. Call
-// it first in main, before anything else is started.
+// ServeGuard runs the guard and exits if a runtime started this process as one
+// (Config.Guard); otherwise it returns at once. Call it first in main, before anything
+// else is started.
 func ServeGuard() {
 	if os.Getenv(osproc.GuardEnv) == "" {
 		return
@@ -22,7 +22,7 @@ func ServeGuard() {
 	os.Exit(0)
 }
 
-// checkGuard finds what is wrong with Config.Guard.
+// checkGuard finds mistakes in Config.Guard.
 func (cfg *Config) checkGuard() error {
 	switch {
 	case len(cfg.Guard) == 0:

@@ -21,8 +21,9 @@ import (
 // historyTail is how much of the end of a transcript is read. The turn that ran is there.
 const historyTail = 16 << 20
 
-// history is what reads the transcripts of the session's agent after its death; nil: they
-// cannot be found, because the agent has none, or may run elsewhere.
+// history returns the function that reads the transcripts of the session's agent after
+// its death; nil if they cannot be found, because the agent stores none or may run
+// elsewhere.
 func (s *Session) history(spec *Spec) func(context.Context, *dialect.Input, string, machine.Wanted) machine.History {
 	if spec.Options.Spawner != nil || spec.Options.MaxRestarts == 0 {
 		return nil
@@ -47,7 +48,7 @@ func (s *Session) history(spec *Spec) func(context.Context, *dialect.Input, stri
 	}
 }
 
-// opened opens the end of a session's transcript. whole: it is all of it. If there is none
+// opened opens the end of a session's transcript. whole: it is all of it. Without a file
 // the error wraps fs.ErrNotExist.
 type opened func(in *dialect.Input, id string) (file io.ReadCloser, whole bool, err error)
 
@@ -156,8 +157,8 @@ func endOf(file *os.File, err error) (io.ReadCloser, bool, error) {
 	return file, whole, nil
 }
 
-// scanHistory looks for what is wanted. The file may be damaged anywhere: such lines are
-// none.
+// scanHistory looks for the wanted messages. The file may be damaged anywhere: damaged
+// lines are skipped.
 func scanHistory(ctx context.Context, file io.Reader, whole bool, wanted machine.Wanted) machine.History {
 	h := machine.History{Known: true}
 	for line, err := range transcript.NewDecoder(file).Lines() {

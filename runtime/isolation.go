@@ -31,7 +31,8 @@ type privateDirs struct {
 	warn bool // that a session store has no leases
 }
 
-// tells reports, once, that sessions with IsolationAuto share a directory.
+// tells returns true once, so that one event says that sessions with IsolationAuto
+// share a directory.
 func (p *privateDirs) tells() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,7 +147,7 @@ func (s *Session) isolate(spec *Spec, in *dialect.Input, command *session.Comman
 	}
 	shared := d.ConfigDir(in)
 	if auto && o.Env[shared.Variable] != "" {
-		return nil // somebody has chosen
+		return nil // the user has chosen
 	}
 	settings, err := userSettings(in, shared)
 	if err != nil {
@@ -188,11 +189,11 @@ func isolationFailed(at string, err error) error {
 		Fix: "make the files readable, or leave it out"}
 }
 
-// forsake removes the private directory of a session that never started, or that nobody
-// can resume.
+// forsake removes the private directory of a session that never started, or that cannot
+// be resumed.
 func (s *Session) forsake() {
 	if s.made != "" {
-		_ = s.rt.private.remove(s.made) // what is left goes with the runtime's directory
+		_ = s.rt.private.remove(s.made) // a failure leaves files that are removed with the runtime's directory
 	}
 }
 
@@ -241,7 +242,8 @@ func fill(dir string, d dialect.Isolator, in *dialect.Input, shared dialect.Conf
 	return copied, nil
 }
 
-// Bounds of what is copied: more than that is no configuration, or a cycle of links.
+// Bounds of a copy: more files than that are not a configuration, or are a cycle of
+// links.
 const (
 	maxCopiedFiles = 10_000
 	maxCopiedBytes = 64 << 20

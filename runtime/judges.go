@@ -13,8 +13,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// providerKey tells the provider of a session's models from those of others, as far as
-// the environment of its agent shows it. An agent in memory has none.
+// providerKey identifies the provider of a session's models, as far as the environment
+// of its agent shows it. An agent in memory has no provider.
 func providerKey(spec *Spec, env []string) breakerKey {
 	names := spec.Dialect.Traits().ProviderEnv
 	if spec.Program != nil && spec.Options.Spawner == nil || len(names) == 0 {

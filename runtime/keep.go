@@ -53,7 +53,7 @@ func (cfg Config) checkKeep() error {
 	return nil
 }
 
-// newKeeper returns nil if sessions are kept for ever.
+// newKeeper returns nil if sessions are kept without a limit.
 func newKeeper(cfg Config, sys *kernel.System, warn func(string), open func(string) bool) *keeper {
 	if cfg.KeepSessions == 0 {
 		return nil
@@ -82,7 +82,8 @@ func (k *keeper) note(s keptSession) {
 	}
 }
 
-// sweepSoon looks at the records on a task of its own, unless somebody has just done so.
+// sweepSoon looks at the records on a separate task, unless that was done a short time
+// ago.
 func (k *keeper) sweepSoon() {
 	now, last := k.clock.Now().UnixNano(), k.swept.Load()
 	if last != 0 && now-last < int64(betweenSweeps) || !k.swept.CompareAndSwap(last, now) {
@@ -129,7 +130,7 @@ func (k *keeper) review(name string) error {
 	case err != nil:
 		return err
 	case newest.IsZero():
-		return k.remove(name) // somebody else has removed it
+		return k.remove(name) // another program has removed it
 	case k.clock.Now().Sub(newest) < k.keep, k.open(s.Session):
 		return nil
 	}
@@ -188,7 +189,7 @@ func (k *keeper) abandoned(name string) error {
 	return k.remove(name)
 }
 
-// changed is when the transcript was written last; zero: there is none.
+// changed is when the transcript was written last; zero without a transcript.
 func (s keptSession) changed() (newest time.Time, err error) {
 	found, err := filepath.Glob(filepath.Join(escapeGlob(s.Root), "projects", "*", s.Session+".jsonl"))
 	for _, name := range found {

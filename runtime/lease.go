@@ -32,8 +32,8 @@ type LocalLeases struct {
 	// in os.UserCacheDir or, where that cannot be written, troupe-leases-<user id> in
 	// os.TempDir.
 	Dir string
-	// Now tells the time for [session.LeaseHolder].Since, such as time.Now. Default: nil,
-	// Since is not said.
+	// Now returns the time for [session.LeaseHolder].Since, such as time.Now. Default:
+	// nil, Since is empty.
 	Now func() time.Time
 }
 
@@ -44,11 +44,11 @@ func (l LocalLeases) Acquire(_ context.Context, sessionID string) (release func(
 	if err != nil {
 		return nil, failed(err)
 	}
-	// An id may come from an agent, and is no file name.
+	// An id may come from an agent, and may not be a valid file name.
 	sum := sha256.Sum256([]byte(strings.ToLower(sessionID)))
 	path := filepath.Join(dir, hex.EncodeToString(sum[:16])+".lock")
 	signed := path
-	if rt.GOOS == "windows" { // where nobody else can read a locked file
+	if rt.GOOS == "windows" { // where other processes cannot read a locked file
 		signed += ".json"
 	}
 	lock, err := lockAt(path)
@@ -68,8 +68,9 @@ func (l LocalLeases) Acquire(_ context.Context, sessionID string) (release func(
 	}, nil
 }
 
-// lockAt locks a file, or returns nil if somebody else has. The holder removes the file
-// before giving the lock up, so a lock on a file that is not there any more is none.
+// lockAt locks a file, or returns nil if another process has the lock. The holder
+// removes the file before it gives the lock up, so a lock on a removed file does not
+// count.
 func lockAt(path string) (*flock.Flock, error) {
 	for {
 		lock := flock.New(path, flock.SetPermissions(0o600))
@@ -137,7 +138,7 @@ func (l LocalLeases) sign(path string) {
 	}
 }
 
-// holderIn reads who has the lease; it may be that nobody knows.
+// holderIn reads who has the lease; the zero value if it is unknown.
 func holderIn(path string) (h session.LeaseHolder) {
 	if b, err := os.ReadFile(path); err != nil || protocol.Unmarshal(b, &h) != nil {
 		return session.LeaseHolder{}
@@ -145,8 +146,8 @@ func holderIn(path string) (h session.LeaseHolder) {
 	return h
 }
 
-// defaultLeases are leases that nobody has asked for: an agent runs without one where none
-// can be got, on a read-only disk say, and a warning says so.
+// defaultLeases are leases that the program did not configure: where no lease can be got,
+// such as on a read-only disk, the agent runs without one, and a warning says so.
 type defaultLeases struct {
 	LocalLeases
 	warn func(problem string)
@@ -156,7 +157,7 @@ type defaultLeases struct {
 func (d defaultLeases) Acquire(ctx context.Context, sessionID string) (release func(), err error) {
 	release, err = d.LocalLeases.Acquire(ctx, sessionID)
 	e, ok := errors.AsType[*session.LeaseError](err)
-	if !ok || e.Err == nil { // there is a lease, or somebody else has it
+	if !ok || e.Err == nil { // the lease was got, or another process has it
 		return release, err
 	}
 	d.warn(e.Error() + "; nothing keeps another program from running the session")

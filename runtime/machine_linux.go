@@ -12,7 +12,7 @@ import (
 const canMeasure = true
 
 // measure returns the memory of all processes under this one, and the free disk of dir.
-// What cannot be read counts as empty.
+// A value that cannot be read counts as zero.
 func measure(dir string) (m Machine) {
 	parents, pages := map[int]int{}, map[int]int64{}
 	entries, _ := os.ReadDir("/proc")

@@ -10,11 +10,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// places are those of processes, of which there may be so many at a time. A session has one
-// from before its first process starts until its last one is gone, but not while it is
-// passivated. Between the two processes of a recovery it keeps its place as long as nobody
-// waits for one, or something waits for its next process. All is guarded by the lock of the
-// admission.
+// places limits how many processes there are at a time. A session has a place from before
+// its first process starts until its last one is gone, but not while it is passivated.
+// Between the two processes of a recovery it keeps its place while no other session waits
+// for one, or while something waits for its next process. The lock of the admission guards
+// all fields.
 type places struct {
 	queue   queue
 	holders map[*place]struct{} // that have one
@@ -28,13 +28,13 @@ type places struct {
 type place struct {
 	session *Session
 	request AdmissionRequest
-	spawner any // of its processes, which tells it from others; nil: they are this machine's
+	spawner any // of its processes; nil if they run on this machine
 
-	of     *places   // nil: nobody has asked for one
-	ticket *ticket   // nil: it has no place, and waits for none
+	of     *places   // nil before the first request
+	ticket *ticket   // nil if it neither has a place nor waits for one
 	dead   bool      // its process has died, and it has not asked for the next one
 	moving bool      // it is being passivated to make room
-	stays  time.Time // it would not be, though idle since then; zero: nobody has asked it
+	stays  time.Time // when it was idle and refused; zero if it was not asked
 }
 
 // roomAgain is how long a session that would not make room is left alone: what keeps its
@@ -48,7 +48,7 @@ func newPlaces(limit int) *places {
 	}
 }
 
-// placeOf is the place of a session's processes; nil: they are not limited.
+// placeOf is the place of a session's processes; nil without a limit.
 func (a *admission) placeOf(ctx context.Context, spec *Spec, s *Session) *place {
 	p := &place{session: s, request: requestOf(ctx)}
 	p.request.NotBefore = time.Time{} // it is over
@@ -202,7 +202,7 @@ func (a *admission) makeRoom(p *places) {
 	}
 }
 
-// idlest is the next session to passivate; nil: there is none.
+// idlest is the next session to passivate, or nil.
 func (p *places) idlest() (idlest *place, since time.Time) {
 	for h := range p.holders { //troupe:maporder the smallest of all is the same in any order
 		if h.moving || h.session.core.State() != session.StateReady {

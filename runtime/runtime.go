@@ -32,13 +32,13 @@ type Runtime struct {
 	private   *privateDirs
 	breaks    *breakers
 	admission *admission
-	keeper    *keeper              // nil: sessions are kept for ever
+	keeper    *keeper              // nil if sessions are kept without a limit
 	usual     *session.Supervisors // of sessions with the defaults
 
 	mu       sync.Mutex
 	sessions map[string]*Session
 	accounts map[string]*Account
-	// exclusive has the last one who asked for each name that somebody has.
+	// exclusive has the last caller that asked for each name that is taken.
 	exclusive map[string]*kernel.Promise[struct{}]
 	waiting   []*Session // registered, not started
 	closing   bool

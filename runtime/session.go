@@ -32,12 +32,12 @@ type Session struct {
 	starts      *starts
 	warnings    []session.Warning
 	events      *handler            // nil without Options.OnEvent
-	trace       *session.Trace      // with all functions set; nil: nobody follows the session
+	trace       *session.Trace      // with all functions set; nil: tracing is off
 	authExpires func(reason string) // nil without Options.OnAuthExpired
 
 	isolated *session.Isolated // where the agent's configuration is; nil without Options.Isolation
 	made     string            // its private directory, unless an earlier session has made it
-	homeless bool              // that directory ends with it: nobody can resume it
+	homeless bool              // that directory ends with the session, which cannot be resumed
 	stored   stored            // what Options.SessionStore needs
 
 	root   string                 // the agent's configuration directory; "": it is not on this machine
@@ -46,7 +46,7 @@ type Session struct {
 
 	opened  time.Time
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
-	crash   atomic.Pointer[crash] // of its own actor; nil: none
+	crash   atomic.Pointer[crash] // of the session's actor, or nil
 	place   *ticket               // in the admission; guarded by the lock of the runtime
 
 	emitting sync.Mutex // orders events: nothing follows Ended
@@ -357,16 +357,16 @@ func decode(e *user.Entry) protocol.Message {
 	return m
 }
 
-// Passivate ends the agent's process, if nobody needs it, and returns when it is gone.
-// The session lives on, in [session.StatePassivated]: its id, its messages and its
+// Passivate ends the agent's process unless it is needed, and returns when it is gone.
+// The session stays open, in [session.StatePassivated]: its id, its messages and its
 // callbacks stay, and the next message or call starts a process that resumes it. If it is
 // passivated already, Passivate returns nil.
 //
 // A process is needed while a turn, a call, a request of the agent or a background task
-// is open, and while the reader waits for somebody to read messages. Then, and where no
-// other process could take its place, the error is a *[session.PassivateError], and
-// nothing has changed. In a session that ends it is [session.ErrClosed]. If ctx ends
-// first, the process may still go.
+// is open, and while the reader of the agent's output waits for a consumer of the
+// messages. Then, and where no other process could take its place, the error is a
+// *[session.PassivateError], and nothing has changed. In a session that ends it is
+// [session.ErrClosed]. If ctx ends first, the process may still go.
 func (s *Session) Passivate(ctx context.Context) error { return s.core.Passivate(ctx) }
 
 // Close ends the session in order: it interrupts a running turn, denies the requests

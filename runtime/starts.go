@@ -13,14 +13,14 @@ import (
 
 // starts has the processes of one session pass the breaker of their provider, if they have
 // one, then that of their program, and then wait for a place, if these are limited. It
-// implements [actors.Starts]. What follows the empty line is guarded by the lock of the
-// breakers, under which that of the admission may be taken.
+// implements [actors.Starts]. The lock of the breakers guards the fields after the empty
+// line; the lock of the admission may be taken under it.
 type starts struct {
 	of       *breakers
 	session  *Session
 	program  breakerKey
 	provider breakerKey // zero: none
-	place    *place     // of its processes; nil: they are not limited
+	place    *place     // of its processes; nil without a limit
 
 	gen        int // the process that was asked for last
 	wakes      int // how many processes were asked for to wake a passivated session
@@ -31,14 +31,14 @@ type starts struct {
 	id         uint64 // and at the program's
 }
 
-// programKey is what tells the program of a session's agent from those of others.
+// programKey identifies the program of a session's agent.
 func (s *Session) programKey(spec *Spec, c *session.Command) breakerKey {
 	key := breakerKey{kind: session.BreakerAgent, name: c.Path}
 	if key.name == "" && len(c.Names) > 0 {
 		key.name = c.Names[0]
 	}
 	key.name = cmp.Or(key.name, spec.Dialect.Name())
-	// What cannot be compared with another one is a program of its own.
+	// A value that cannot be compared is a separate program for each session.
 	switch {
 	case spec.Options.Spawner != nil:
 		key.of = identity(spec.Options.Spawner, s)

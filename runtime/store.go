@@ -24,7 +24,7 @@ import (
 // stored is what Options.SessionStore needs of a session.
 type stored struct {
 	mirror     *mirror.Mirror // nil without a store
-	leases     *storeLeases   // nil: the store has none
+	leases     *storeLeases   // nil if the store has no leases
 	completion *completion    // nil: the store gets only what the agent reports
 	dir        string         // the configuration directory of a session that was loaded; "": it was not
 }
@@ -63,7 +63,8 @@ func (s *Session) restore(ctx context.Context, spec *Spec, in *dialect.Input) er
 	return nil
 }
 
-// load returns the id of the session that it has loaded; "" if the store has none.
+// load returns the id of the session that it has loaded; "" if the store has no such
+// session.
 func (s *Session) load(ctx context.Context, d dialect.Isolator, store session.Store, in *dialect.Input) (id string, err error) {
 	vendor := s.vendor(in)
 	project := s.project(vendor, in)
@@ -78,7 +79,7 @@ func (s *Session) load(ctx context.Context, d dialect.Isolator, store session.St
 		return "", nil // on Claude it may be a title
 	}
 	if s.stored.leases != nil && !in.ForkSession { // a fork only reads
-		if _, err := s.stored.leases.take(ctx, id, nil); err != nil { // before another host can go on with what is loaded
+		if _, err := s.stored.leases.take(ctx, id, nil); err != nil { // before another host can continue the session that is loaded
 			return "", err
 		}
 	}
@@ -151,7 +152,8 @@ func (s *Session) furnish(d dialect.Isolator, in *dialect.Input, shared dialect.
 	return nil
 }
 
-// newest is the id of the session of a project that was appended to last; "": it has none.
+// newest is the id of the session of a project that was appended to last; "" for an empty
+// project.
 func newest(ctx context.Context, store session.Store, project string) (string, error) {
 	rows, err := store.Sessions(ctx, project)
 	switch {
@@ -279,7 +281,7 @@ func (s *Session) mirrors(spec *Spec, in *dialect.Input) {
 	}
 }
 
-// storeLeases are the leases of the session's store; nil: it has none.
+// storeLeases are the leases of the session's store; nil if it has no leases.
 func (s *Session) storeLeases(spec *Spec) *storeLeases {
 	if spec.Options.SessionStore == nil {
 		return nil

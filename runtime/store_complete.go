@@ -41,8 +41,8 @@ type completion struct {
 // completion. It is less than the time that the mirror's child has after its last append.
 const completionTime = 4 * time.Second
 
-// completes returns the completion of the session; nil: it has none, because the agent may
-// run elsewhere or stores nothing, or because the store lacks the session's beginning, which
+// completes returns the completion of the session, or nil, because the agent may run
+// elsewhere or stores nothing, or because the store lacks the session's beginning, which
 // this machine has.
 func (s *Session) completes(spec *Spec, in *dialect.Input, store session.Store) *completion {
 	headless := in.Resume != "" && s.stored.dir == "" && !in.ForkSession
@@ -64,7 +64,7 @@ func (s *Session) completes(spec *Spec, in *dialect.Input, store session.Store) 
 	return c
 }
 
-// missingOf is for an agent in memory; nil: it stores nothing that can be read.
+// missingOf is for an agent in memory; nil if it stores nothing that can be read.
 func (s *Session) missingOf(program agent.Program, in *dialect.Input, store session.Store) func(context.Context, string) (transcript.Imported, error) {
 	archive, ok := program.(agent.Archive)
 	launch, err := s.dialect.Launch(in)
@@ -126,8 +126,8 @@ func (c *completion) ends() {
 	}
 }
 
-// run completes the store, if that is due. First is waited for what first has; nil: nothing.
-// A failure is an event; it is tried again at the next time.
+// run completes the store, if that is due. It first waits for the entries of first, if that
+// is not nil. A failure is an event; the next run tries again.
 func (c *completion) run(ctx context.Context, id string, first *mirror.Mirror) {
 	c.mu.Lock()
 	due := id != "" && (!c.clean || c.dropped)
@@ -199,7 +199,7 @@ func (c *completion) attempt(ctx context.Context, id string) (done transcript.Im
 
 // completedLeases complete the store before a process of the session starts.
 type completedLeases struct {
-	transport.Leases // nil: none are needed
+	transport.Leases // nil if no lease is needed
 	s                *Session
 }
 

@@ -17,10 +17,10 @@ import (
 )
 
 // storeLeases are the leases that one session of this runtime has of its store. It holds
-// that of the session which its agent is in until it ends, also while it is passivated: what
-// it resumes from is a copy on this machine, which would be old once another host went on.
-// The mirror's appends to other sessions, such as one that the agent has left, have a lease
-// only meanwhile. Its methods are safe for concurrent use, and block.
+// that of the session which its agent is in until it ends, also while it is passivated: it
+// resumes from a copy on this machine, which would be outdated once another host continued
+// the session. The mirror's appends to other sessions, such as one that the agent has left,
+// have a lease only meanwhile. Its methods are safe for concurrent use, and block.
 type storeLeases struct {
 	store  session.Store
 	leaser session.Leaser // nil: the store gives out none
@@ -33,7 +33,7 @@ type storeLeases struct {
 
 	mu      sync.Mutex
 	held    map[string]*storeLease // by the session's id, in small letters
-	gone    map[string]error       // why the lease of a session was lost, by the id: another host goes on with it
+	gone    map[string]error       // why the lease of a session was lost, by the id: another host continues it
 	current *storeLease            // of the session that the agent is in
 	warned  bool
 }
@@ -46,9 +46,9 @@ type storeLease struct {
 	none    bool   // the store has no lease to give at present
 	uses    int
 	got     *kernel.Promise[struct{}] // it was acquired, or that has failed
-	left    *kernel.Promise[struct{}] // it was given back; nil: it is in use
+	left    *kernel.Promise[struct{}] // fulfilled when it was given back; nil while it is in use
 
-	failed func(error) // of the process that runs in the session; nil: none runs
+	failed func(error) // of the process that runs in the session; nil without a process
 	lost   error       // a *session.LeaseError
 	late   bool        // it was not renewed in time, and no process runs
 	renew  kernel.Timer
@@ -120,8 +120,8 @@ func (l *storeLeases) leave() {
 }
 
 // hold acquires the lease of a session, or takes part in one that is held. Each hold needs a
-// drop. A lease that was lost is not acquired again: another host may have gone on without what
-// this one had to append, and may have ended since.
+// drop. A lease that was lost is not acquired again: another host may have continued without
+// the entries that this one had to append, and may have ended since.
 func (l *storeLeases) hold(ctx context.Context, id string) (*storeLease, error) {
 	key := strings.ToLower(id)
 	for {
@@ -131,7 +131,7 @@ func (l *storeLeases) hold(ctx context.Context, id string) (*storeLease, error) 
 			return nil, lost
 		}
 		h := l.held[key]
-		if h != nil && h.left != nil { // somebody gives it back
+		if h != nil && h.left != nil { // another goroutine gives it back
 			l.mu.Unlock()
 			if _, err := h.left.Wait(ctx, l.exec); err != nil {
 				return nil, err
@@ -274,7 +274,7 @@ func (l *storeLeases) tryRenewal(ctx context.Context, h *storeLease) (err error)
 }
 
 // confirm renews a lease that could not be renewed while no process ran. If that succeeds,
-// nobody else has had it since.
+// no other host has had it since.
 func (l *storeLeases) confirm(ctx context.Context, h *storeLease) error {
 	l.mu.Lock()
 	late, lost := h.late, h.lost
@@ -305,7 +305,7 @@ func (l *storeLeases) overdue(h *storeLease) {
 	}
 }
 
-// lose ends the use of a lease that somebody else may have by now.
+// lose ends the use of a lease that another host may have by now.
 func (l *storeLeases) lose(h *storeLease, why *session.LeaseError) {
 	lost := *why
 	lost.SessionID, lost.Lost = h.id, true

@@ -109,8 +109,8 @@ func (t *tracing) call(name string, f func()) {
 	f()
 }
 
-// traced adds what the trace wants to the environment of a process. What the options
-// name stays as they say.
+// traced adds what the trace wants to the environment of a process. Variables that the
+// options name keep the options' values.
 func (s *Session) traced(env []string, in *dialect.Input) []string {
 	if s.trace == nil {
 		return env

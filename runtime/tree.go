@@ -46,8 +46,8 @@ type SessionTree struct {
 	UnreadLimit      int           `json:"unread_limit"`       // Limits.Messages in force
 	UnreadBytes      int64         `json:"unread_bytes"`       // size of the messages that Unread counts
 	UnreadBytesLimit int64         `json:"unread_bytes_limit"` // Limits.Bytes in force
-	// The credit that is out counts against the limits: messages that are unread, and
-	// messages that are owed, which were read and whose credit has not gone back yet.
+	// Outstanding credit counts against the limits: unread messages, and owed messages,
+	// which were read but not yet acknowledged to the router.
 	CreditMessages     int   `json:"credit_messages"`      // how many are unread or owed
 	CreditBytes        int64 `json:"credit_bytes"`         // and their size
 	CreditOwedMessages int   `json:"credit_owed_messages"` // how many of them are owed
@@ -94,7 +94,7 @@ func described[M any](at *kernel.Address[M]) session.ActorInfo {
 	return session.ActorInfo{Name: at.Name(), State: "running", Depth: at.Depth(), Handled: at.Handled()}
 }
 
-// Session returns the session with the id; nil if there is none, or it has ended.
+// Session returns the session with the id; nil if it is unknown or has ended.
 func (rt *Runtime) Session(id string) *Session {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
