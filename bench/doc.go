@@ -2,7 +2,7 @@
 // session costs in memory. Nothing here is asserted by a timed test; the
 // programs print figures, and README.md says how to read them.
 //
-// What lives here: Go benchmarks with their baselines, and programs that drive
-// agent processes. What must not: anything that the library needs, or that
-// reaches into it other than through package sdk.
+// In this package: Go benchmarks with their baselines, and programs that drive agent
+// processes. Not in this package: anything that the library needs, or that reaches into
+// it other than through package sdk.
 package bench

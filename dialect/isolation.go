@@ -10,9 +10,9 @@ import (
 type Isolator interface {
 	// ConfigDir returns the agent's configuration directory for these options.
 	ConfigDir(o *Input) ConfigDir
-	// SharedLogin returns why the agent cannot work without the login in the shared directory; empty if the options, the
-	// environment or the user's settings have a key or a token. settings is the content of the user's settings file, nil
-	// if there is none.
+	// SharedLogin returns why the agent cannot work without the login in the shared directory; empty if
+	// the options, the environment or the user's settings have a key or a token. settings is the
+	// content of the user's settings file, or nil.
 	SharedLogin(o *Input, settings []byte) string
 	// PrivateSettings returns the user's settings for a private directory.
 	PrivateSettings(settings []byte) ([]byte, error)

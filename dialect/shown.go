@@ -7,9 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 )
 
-// What is launched holds secrets in almost every field that can hold a text.
-// Printed and logged it shows the names of the fields that are set, and the values
-// of a few.
+// A launch holds secrets in almost every field that can hold text. Printed and logged
+// it shows the names of the fields that are set, and the values of a few.
 
 // Format writes which fields are set, without secrets, for every verb.
 func (l Launch) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(l)) }

@@ -9,10 +9,10 @@
 //		fmt.Println(result.ID, result.Status)
 //	}
 //
-// What lives here: jobs, tasks and results; the plan, which decides what starts when, as
-// a value without clock, goroutine or I/O; attempts, workspaces, verification; and what
-// is written under Job.Out. What must not: how a session works, which is package sdk's,
-// and anything that prints. The durable record is package journal's.
+// In this package: jobs, tasks and results; the plan, which decides what starts when, as a value
+// without clock, goroutine or I/O; attempts, workspaces, verification; and what is written under
+// Job.Out. Not in this package: how a session works, which is package sdk's, and anything that prints.
+// The durable record is package journal's.
 //
 // docs/fleets.md is a tutorial, and the reference of the command.
 package fleet

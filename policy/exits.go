@@ -23,7 +23,7 @@ type reading struct {
 	words []string
 	said  int  // how many words the rule spells out
 	below bool // of the next it spells out the directory
-	// seen is set when a command in the words is read by whoever asks, and
+	// seen is set when a command in the words is read for a rule about commands, and
 	// files do not matter.
 	seen bool
 
@@ -128,7 +128,7 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 	return valued, "", false
 }
 
-// operand reads a word that is no option.
+// operand reads a word that is not an option.
 func (r *reading) operand(i int) (why string, done bool) {
 	w, kind := r.words[i], ""
 	if n := len(r.usage.operands); n > 0 {

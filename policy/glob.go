@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// unknownPart is in a word's text what the shell puts in place of a variable or a
-// command. Nobody types it.
+// unknownPart stands in a word's text for the expansion of a variable or a command. It
+// does not occur in typed text.
 const unknownPart = "\x01"
 
 const (
@@ -91,8 +91,8 @@ func (s *script) glob(d *decision, seen map[string]bool, m mention, text, here s
 	}
 }
 
-// expandBraces is what braces make of a word: a{b,c} is ab and ac. What they could
-// make of a range is unknown. ok is false when there would be too many words.
+// expandBraces expands the braces of a word: a{b,c} is ab and ac. The expansion of a
+// range is unknown. ok is false when there would be too many words.
 func expandBraces(text string) (words []string, ok bool) {
 	open, depth, at := -1, 0, []int{}
 	for i := 0; i < len(text); i++ {

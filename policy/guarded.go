@@ -112,7 +112,8 @@ func (d *decision) guardedName(here, text string) bool {
 }
 
 // removesAll reports whether a word of rm is a directory that the call runs in or
-// is in, the user's own, one of the root's, or all that is in one of these.
+// below, the home directory, a directory directly below the root, or everything in one
+// of these.
 func (d *decision) removesAll(here, text string) bool {
 	text = path.Clean(strings.ReplaceAll(text, unknownPart, "*"))
 	if strings.Trim(path.Base(text), "*") == "" {

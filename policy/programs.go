@@ -15,7 +15,7 @@ func programName(w string) string {
 // runsArguments reports whether a program runs the command in its arguments.
 func runsArguments(name string) bool { return program(name).is("runs") }
 
-// prints reports whether the command's words are no files.
+// prints reports whether the command's words are text, not files.
 func (c *command) prints() bool { return len(c.known) > 0 && program(c.known[0]).is("prints") }
 
 // reads reports whether the command only reads the files in its words.
@@ -45,8 +45,8 @@ func bound(words []string, below bool) bool {
 	return false
 }
 
-// opaque reports whether nothing can be ruled out of a command: it runs what
-// stands in its arguments, its input or a file, in a language of its own.
+// opaque reports whether nothing can be ruled out of a command: it runs its arguments,
+// its input or a file as a program in its own language.
 func opaque(words []string) bool {
 	u, args := program(words[0]), words[1:]
 	r := &reading{words: words, said: 1, seen: true}
@@ -64,7 +64,7 @@ func opaque(words []string) bool {
 		return true // with the name of a script first, what it runs is not in the command
 	}
 	if r.wayOut() != "" {
-		// What its options run, if anything, is then a word of the command.
+		// A program that its options run is then a word of the command.
 		return !u.is("loose") || hidden(args) || slices.ContainsFunc(args, func(w string) bool { return strings.Contains(w, unknownPart) || opaqueName(w) })
 	}
 	if u != nil && !u.is("any", "runs") && !r.usage.is("any", "runs") && (u.is("prints", "reads") || !u.free()) {

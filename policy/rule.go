@@ -90,7 +90,7 @@ func (r *rule) names(c Call, wide bool) bool {
 	case r.spec == nil:
 		return false
 	case r.tool == "Read":
-		// What must not be read must not be written either, as with the agents.
+		// A path that must not be read must not be written either, as with the agents.
 		return readsFiles(c.Tool) || wide && (runsShell(c.Tool) || editsFiles(c.Tool) || c.Tool == "LSP")
 	case r.tool == "Edit":
 		return editsFiles(c.Tool) || wide && runsShell(c.Tool)

@@ -90,8 +90,8 @@ func (s *script) collect(d *decision, p parsed, all *strings.Builder, here strin
 	return away
 }
 
-// unreadScript reports whether a word of which the shell changes something is a script
-// of its own: what that script names is not known.
+// unreadScript reports whether a word that the shell expands is itself a script: the
+// names in that script are not known.
 func (c *command) unreadScript() bool {
 	at := 0
 	for at < len(c.words)-1 && runsArguments(c.words[at].text) {

@@ -6,7 +6,7 @@ import (
 )
 
 // safeSed reports whether a script of sed only edits the text that goes through it: it
-// runs nothing, and names no file. What is not certain is not safe.
+// runs nothing, and names no file. In doubt it is not safe.
 func safeSed(script string) bool {
 	s := sedScript{rest: script}
 	for depth := 0; ; {
@@ -51,7 +51,7 @@ func safeSed(script string) bool {
 	}
 }
 
-// sedScript is what is left of a script.
+// sedScript is the unread rest of a script.
 type sedScript struct{ rest string }
 
 func (s *sedScript) skip(set string) { s.rest = strings.TrimLeft(s.rest, set) }

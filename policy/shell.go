@@ -90,8 +90,8 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 		switch node := node.(type) {
 		case *syntax.Comment:
 			if strings.Contains(node.Text, "\n") {
-				// The parser takes a backslash at the end of a comment for a line that
-				// goes on. Shells do not.
+				// The parser takes a backslash at the end of a comment for a continued
+				// line. Shells do not.
 				p.unclear, p.hides, p.read = "it has a comment that ends with a backslash", true, false
 			}
 		case *syntax.Assign:

@@ -9,7 +9,7 @@ import (
 
 // oddity is why a statement is more than simple commands in chains, conditions and
 // while loops, which are what rules about commands may allow. The redirections that it
-// does not name are parts of their own.
+// does not name are separate parts.
 func (p *parsed) oddity(s *syntax.Stmt) string {
 	if s.Background || s.Coprocess || s.Disown {
 		return "it runs in the background"
@@ -163,7 +163,7 @@ type redirected struct {
 	read bool // it is read, and not written
 }
 
-// redirect notes the file of a redirection. A number behind >& is none.
+// redirect notes the file of a redirection. A number after >& is not a file.
 func (p *parsed) redirect(r *syntax.Redirect) {
 	w := readWord(r.Word)
 	if (r.Op == syntax.DplOut || r.Op == syntax.DplIn) && w.known && strings.Trim(w.text, "0123456789-") == "" {

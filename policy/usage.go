@@ -9,7 +9,7 @@ import (
 type usage struct {
 	options  map[string]option // by their names: -x, --long
 	operands []string
-	inner    map[string]*usage // words with a section of their own
+	inner    map[string]*usage // words with their own section
 	traits   []string
 }
 
@@ -58,8 +58,8 @@ func program(name string) *usage {
 	return nil
 }
 
-// familyName is a program's name without what tells versions and builds of it
-// apart: perl5.36-x86_64-linux-gnu, vim.tiny, pip3.11.
+// familyName is a program's name without its version and build:
+// perl5.36-x86_64-linux-gnu, vim.tiny, pip3.11.
 func familyName(name string) string {
 	full := name
 	name = strings.TrimPrefix(name, "original-")

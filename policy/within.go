@@ -7,10 +7,9 @@ import (
 )
 
 // outside is a path in the words of a command that leads, or may lead, out of the
-// directories of the rules; "" when there is none. Only programs that are known
-// to work on the files in their words are looked at, also behind programs that
-// run others. Like Claude Code 2.1.329 (observed), it takes no account of what a
-// rule says about the command.
+// directories of the rules, or "". Only programs that are known to work on the files in
+// their words are looked at, also behind programs that run others. Like Claude Code
+// 2.1.329 (observed), it takes no account of what a rule says about the command.
 func (d *decision) outside(c *command) string {
 	texts, odd := c.plain()
 	if d.places.cwd == "" || odd != "" {
@@ -51,7 +50,7 @@ func (d *decision) outside(c *command) string {
 // paths are the words of a command that may be paths, and those in its options.
 func (f *form) paths(u *usage) []string {
 	var all []string
-	skip := 0 // words that are no paths
+	skip := 0 // words that are not paths
 	switch {
 	case f.family == "tr":
 		skip = 2
@@ -80,8 +79,8 @@ func (f *form) paths(u *usage) []string {
 	return all
 }
 
-// givesPattern reports whether a word may be an option with the pattern or the
-// script, so that the first word that is no option is a path.
+// givesPattern reports whether a word may be an option with the pattern or the script,
+// so that the first word that is not an option is a path.
 func givesPattern(w string) bool {
 	if strings.HasPrefix(w, "--") {
 		return strings.ContainsAny(w[:min(3, len(w))], "efr")

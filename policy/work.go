@@ -27,8 +27,8 @@ func (w *work) spend(n int) bool {
 	return w.left >= 0
 }
 
-// exhausted reports whether the decision took more than it may. What the
-// matchers said is then incomplete.
+// exhausted reports whether the decision took more than it may. The answers of the
+// matchers are then incomplete.
 func (w *work) exhausted() bool { return w.left < 0 }
 
 // denied is the decision about a call that takes too much work.

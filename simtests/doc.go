@@ -6,6 +6,6 @@
 //
 // docs/simulation.md is the tutorial, with the catalogue of faults and oracles.
 //
-// The tests of the package are the project's own simulations. What must not live here:
-// tests of single packages.
+// The tests of the package are the project's own simulations. Not in this package: tests
+// of single packages.
 package simtests

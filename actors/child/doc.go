@@ -2,5 +2,5 @@
 // time, each as a task. The [Box] outlives it, so that what waits is there for the next
 // incarnation.
 //
-// What must not live here: when a child is started or stopped, which its supervisor decides.
+// Not in this package: when a child is started or stopped, which its supervisor decides.
 package child

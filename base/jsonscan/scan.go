@@ -89,8 +89,7 @@ func Nested(b []byte, i int) int {
 	return -1
 }
 
-// skipLiteral returns the index after the number or name at i; negative if
-// there is none.
+// skipLiteral returns the index after the number or name at i; negative without one.
 func skipLiteral(b []byte, i int) int {
 	switch b[i] {
 	case 't':
@@ -121,7 +120,7 @@ func isNumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-// Value returns the index after the value at i; negative if there is none.
+// Value returns the index after the value at i; negative without one.
 func Value(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -181,7 +180,7 @@ func (c *Cursor) fail(at int) bool {
 	return false
 }
 
-// skip returns the index after the value at I; negative if there is none.
+// skip returns the index after the value at I; negative without one.
 func (c *Cursor) skip() int {
 	if c.strict {
 		return validValue(c.b, c.I, 1)

@@ -116,7 +116,7 @@ func AppendUnescapedAs(dst, s []byte, lone func(dst []byte, r rune) []byte) []by
 	return dst
 }
 
-// HexRune reads a \uXXXX escape at the start of s; -1 if there is none.
+// HexRune reads a \uXXXX escape at the start of s; -1 for any other text.
 func HexRune(s []byte) rune {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return -1
@@ -138,8 +138,8 @@ func HexRune(s []byte) rune {
 	return r
 }
 
-// Get returns the value of a key of the object b, nil if there is none;
-// of a repeated key the last.
+// Get returns the value of a key of the object b, or nil; the last one of a repeated
+// key.
 func Get(b []byte, key string) []byte {
 	var found []byte
 	c := Object(b, 0)

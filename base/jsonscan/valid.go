@@ -105,7 +105,7 @@ func skipNumber(b []byte, i int) int {
 	return i
 }
 
-// skipDigits returns the index after at least one digit; negative if there is none.
+// skipDigits returns the index after at least one digit; negative without one.
 func skipDigits(b []byte, i int) int {
 	from := i
 	for i < len(b) && b[i] >= '0' && b[i] <= '9' {

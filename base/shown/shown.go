@@ -86,8 +86,8 @@ func shownValue(name string, v reflect.Value) string {
 	return hidden
 }
 
-// shownText hides what a harmless field should not hold: a URL, in which
-// somebody may log in, what steers a terminal, and what is long.
+// shownText hides what a harmless field should not hold: a URL, which may have a login,
+// characters that control a terminal, and long text.
 func shownText(s string) string {
 	const most = 200
 	if len(s) > most || strings.Contains(s, "://") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

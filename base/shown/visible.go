@@ -8,8 +8,8 @@ import (
 )
 
 // Visible writes the runes of s that a terminal does not show as themselves as Go
-// escapes: control characters, bidi marks and other invisible ones, and bytes that
-// are no UTF-8. Newlines and tabs stay.
+// escapes: control characters, bidi marks and other invisible ones, and bytes that are
+// not UTF-8. Newlines and tabs stay.
 func Visible(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

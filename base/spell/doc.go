@@ -1,7 +1,7 @@
 // Package spell measures how far apart two words are, for errors that name the
 // word that was probably meant.
 //
-// What must not live here: lists of words, and when to suggest one.
+// Not in this package: lists of words, and when to suggest one.
 //
 // It is importable, but no compatibility is promised.
 package spell

@@ -1,7 +1,7 @@
 package spell
 
-// longest is the length up to which words are compared: what is longer was no
-// slip of the finger.
+// longest is the length up to which words are compared: a longer word is not a typing
+// mistake.
 const longest = 64
 
 // Distance is how many bytes are put in, left out, replaced or swapped with the next

@@ -1,8 +1,8 @@
 // Package wire encodes and decodes JSON as the vendors write it: compact objects
 // with further keys, and durations in milliseconds.
 //
-// What must not live here: a type of the protocol or of the options, and anything
-// that knows a vendor.
+// Not in this package: a type of the protocol or of the options, and anything that
+// knows a vendor.
 //
 // It is importable, but no compatibility is promised.
 package wire

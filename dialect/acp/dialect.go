@@ -70,7 +70,7 @@ func (d Dialect) Launch(o *dialect.Input) (dialect.Launch, error) {
 	return l, nil
 }
 
-// Initialize implements dialect.Dialect. What the agent needs is in [SetupFile].
+// Initialize implements dialect.Dialect. [SetupFile] has what the agent needs.
 func (Dialect) Initialize(*dialect.Input) (json.RawMessage, error) {
 	return json.RawMessage(`{"subtype":"initialize"}`), nil
 }

@@ -3,8 +3,8 @@
 // and requests that the protocol has a place for.
 //
 // An option that the protocol cannot express is a *session.ConfigError before anything
-// starts. What depends on the agent, such as whether it can resume a session, is known
-// after its answer to initialize: CheckInitialize then ends the session with a typed error.
+// starts. Abilities of the agent, such as to resume a session, are known after its answer
+// to initialize: CheckInitialize then ends the session with a typed error.
 //
 // The translation of messages must not live here; it is in package acp/acpclient.
 package acp

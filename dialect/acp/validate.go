@@ -80,7 +80,7 @@ func (d Dialect) check(o *dialect.Input) *build.Problems {
 	return p
 }
 
-// given reports whether an option has a value. An empty list has none.
+// given reports whether an option has a value. An empty list is not a value.
 func given(v reflect.Value) bool {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		return v.Len() > 0

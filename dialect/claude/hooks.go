@@ -39,7 +39,7 @@ func inSettings(o *dialect.Input, events ...protocol.HookEvent) bool {
 	var settings struct {
 		Hooks map[protocol.HookEvent]json.RawMessage `json:"hooks"`
 	}
-	// Settings that are no object are reported elsewhere.
+	// Settings that are not an object are reported elsewhere.
 	return json.Unmarshal(o.Settings, &settings) == nil &&
 		slices.ContainsFunc(events, func(e protocol.HookEvent) bool { return settings.Hooks[e] != nil })
 }

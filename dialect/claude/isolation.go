@@ -32,7 +32,8 @@ func (Dialect) Transcripts(o *dialect.Input) dialect.Transcripts {
 	return dialect.Transcripts{Dir: filepath.Join(dir, "projects"), Live: filepath.Join(dir, "sessions")}
 }
 
-// keys are the variables with which Claude Code needs no login of its own, or that name a cloud whose login it uses.
+// keys are the variables with which Claude Code needs no separate login, or that name a cloud whose
+// login it uses.
 func keys() []string {
 	return []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
 }

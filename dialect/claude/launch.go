@@ -77,7 +77,7 @@ func modelArgs(o *dialect.Input, a *build.Args) {
 		a.Joined("MaxTurns", "--max-turns", strconv.Itoa(n))
 	}
 	if usd, ok := o.MaxBudgetUSD.Value(); ok {
-		text, _ := protocol.Marshal(usd) // which has JavaScript's form of numbers; what is none is reported elsewhere
+		text, _ := protocol.Marshal(usd) // which has JavaScript's form of numbers; a value that is not a number is reported elsewhere
 		a.Joined("MaxBudgetUSD", "--max-budget-usd", string(text))
 	}
 	if n, ok := o.TaskBudget.Value(); ok {
@@ -138,11 +138,12 @@ func pluginArgs(o *dialect.Input, a *build.Args) {
 	}
 }
 
-// environment adds what the SDK adds. The user's own value of a variable wins, but not over an option.
+// environment adds what the SDK adds. A value that the user set for a variable wins, but not over an
+// option.
 func environment(o *dialect.Input, l *dialect.Launch, p *build.Problems) {
 	e := build.NewEnv(o, p)
 	for _, v := range []struct{ name, value string }{{"CLAUDE_CODE_ENTRYPOINT", entrypoint}, {"CLAUDE_AGENT_SDK_VERSION", sdkVersion}} {
-		if given, ok := o.Env[v.name]; ok && given == "" { // an empty one is none
+		if given, ok := o.Env[v.name]; ok && given == "" { // an empty value counts as unset
 			e.Set(v.name, v.value, false)
 		}
 		e.Default(v.name, v.value)

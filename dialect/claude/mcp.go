@@ -75,7 +75,8 @@ func withoutManifests(o *dialect.Input) bool {
 	return build.Truthy(v)
 }
 
-// compact takes the white space out of a JSON text; one that is no JSON is reported elsewhere.
+// compact takes the white space out of a JSON text; text that is not JSON is reported
+// elsewhere.
 func compact(raw json.RawMessage) string {
 	out, err := protocol.Marshal(raw)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // settingsArgs adds --settings: the user's document or path, with what other options merge into it.
 func settingsArgs(o *dialect.Input, l *dialect.Launch, a *build.Args, p *build.Problems) {
 	if p.Has("Settings") || p.Has("SettingsPath") {
-		return // what is wrong there would be told once more
+		return // mistakes there would be reported twice
 	}
 	s, credential := build.UserSettings(o, p, o.Sandbox != nil || build.HasToolPolicies(o) || rulesInSettings(o))
 	if s == nil {

@@ -75,7 +75,7 @@ func checkInCloud(o *dialect.Input) *build.Problems {
 	return p
 }
 
-// given reports whether an option has a value. An empty list has none.
+// given reports whether an option has a value. An empty list is not a value.
 func given(v reflect.Value) bool {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		return v.Len() > 0

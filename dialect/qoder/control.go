@@ -132,8 +132,8 @@ func (Dialect) PermissionFailure(req *protocol.CanUseToolRequest, reason string)
 	return build.PermissionFailure(req, reason)
 }
 
-// HookFailure implements dialect.Dialect. What the CLI makes of an error answer has not been observed, so a gate
-// says no in both ways that the documents have.
+// HookFailure implements dialect.Dialect. The CLI's reaction to an error answer has not been observed,
+// so a gate denies in both ways that the documents have.
 func (Dialect) HookFailure(event protocol.HookEvent, reason string) (json.RawMessage, string) {
 	if reason == "" {
 		reason = fmt.Sprintf("The host's %s hook failed.", event)

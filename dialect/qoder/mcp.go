@@ -20,7 +20,7 @@ type toolOverride struct {
 	AlwaysLoad  bool   `json:"alwaysLoad,omitempty"`
 }
 
-// overrides are the tools that are shown otherwise than they are listed; nil if there are none.
+// overrides are the tools that are shown otherwise than they are listed, or nil.
 func overrides(tools []session.MCPToolPolicy) map[string]toolOverride {
 	var out map[string]toolOverride
 	for _, t := range tools {

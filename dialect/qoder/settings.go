@@ -64,8 +64,9 @@ func compatible(s *build.Settings, put func(string, error)) {
 	}
 }
 
-// rulesInSettings reports whether the permission rules are too many for the argument list, which has a length of its
-// own beside that of each argument. Rules in the settings that are passed at launch mean the same.
+// rulesInSettings reports whether the permission rules are too many for the argument list, whose total
+// length is limited, like that of each argument. Rules in the settings that are passed at launch mean
+// the same.
 func rulesInSettings(o *dialect.Input) bool {
 	size := 0
 	for _, rule := range slices.Concat(build.AllowedTools(o), o.DisallowedTools) {

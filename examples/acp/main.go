@@ -4,8 +4,8 @@
 //	go run ./examples/acp                                    # its own agent, a scripted one, no account
 //	go run ./examples/acp -- gemini --experimental-acp       # another agent: its command
 //
-// What to see: the text comes in pieces; the call that changes nothing is not asked about; the
-// call that removes files is, and is denied; the turn goes on.
+// Look for: the text comes in pieces; the call that changes nothing is not asked about; the call that
+// removes files is, and is denied; the turn goes on.
 package main
 
 import (

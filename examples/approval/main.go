@@ -7,11 +7,11 @@
 //	go run ./examples/approval -plan           # a scripted agent that plans
 //	go run ./examples/approval -agent claude   # Claude Code; or qoder
 //
-// What to see: the read runs, the file is written to the scratch directory, and the
-// question and the command wait for your answer. "always" also changes the agent's
-// rules, "stop" ends the turn. After the end of the input every call is denied. An answer
-// to a plan other than yes goes to the agent as a remark, and the agent plans again. After
-// a yes the agent may edit files without further questions.
+// Look for: the read runs, the file is written to the scratch directory, and the question
+// and the command wait for your answer. "always" also changes the agent's rules, "stop"
+// ends the turn. After the end of the input every call is denied. An answer to a plan
+// other than yes goes to the agent as a remark, and the agent plans again. After a yes the
+// agent may edit files without further questions.
 package main
 
 import (

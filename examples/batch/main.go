@@ -5,10 +5,10 @@
 //	go run ./examples/batch -agent claude -tasks my.jsonl -out results
 //	go run ./examples/batch -agent claude -tasks my.jsonl -out results -resume
 //
-// What to see: overloaded calls are tried again in the same session, a wrong answer goes
-// back to its agent, the last task uses the results of all others, and the report is an
-// HTML file. Kill the program (kill -9) and start it with -resume: it goes on where it was.
-// The command troupe batch does the same without a program: see docs/fleets.md.
+// Look for: overloaded calls are tried again in the same session, a wrong answer goes back to its
+// agent, the last task uses the results of all others, and the report is an HTML file. Kill the
+// program (kill -9) and start it with -resume: it goes on where it was. The command troupe batch does
+// the same without a program: see docs/fleets.md.
 package main
 
 import (

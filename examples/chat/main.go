@@ -3,9 +3,9 @@
 //	go run ./examples/chat                 # a scripted agent, no account
 //	go run ./examples/chat -agent claude   # Claude Code; or qoder
 //
-// What to see: the answer streams; a tool that needs permission waits for your
-// y. Ctrl-C interrupts the turn and keeps the conversation. Ctrl-C at the prompt,
-// /exit and the end of the input end the chat. "/model NAME" changes the model.
+// Look for: the answer streams; a tool that needs permission waits for your y. Ctrl-C
+// interrupts the turn and keeps the conversation. Ctrl-C at the prompt, /exit and the
+// end of the input end the chat. "/model NAME" changes the model.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //	go run ./examples/cloud                                # a service in memory, no account
 //	QODER_TOKEN=… go run ./examples/cloud -session sess_1  # a session in the cloud
 //
-// What to see: the ids of what was created, the cloud's events, a stream that breaks and is
+// Look for: the ids of what was created, the cloud's events, a stream that breaks and is
 // opened again, and one result.
 package main
 

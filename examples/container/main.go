@@ -8,9 +8,9 @@
 // have the agent's login. Without -image the program prints the command line instead,
 // and plays the agent itself, with a fixed answer.
 //
-// What to see: the container has a unique name and gets the working directory, the
-// session's variables and its files. It is removed at the end, even if the agent
-// had to be killed.
+// Look for: the container has a unique name and gets the working directory, the
+// session's variables and its files. It is removed at the end, even if the agent had to
+// be killed.
 package main
 
 import (

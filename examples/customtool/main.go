@@ -4,9 +4,9 @@
 //	go run ./examples/customtool                 # a scripted agent, no account
 //	go run ./examples/customtool -agent claude   # Claude Code; or qoder
 //
-// What to see: the agent calls mcp__orders__lookup with an order's number, gets
-// its status as JSON, and answers. A call whose input does not fit the schema never
-// reaches the function.
+// Look for: the agent calls mcp__orders__lookup with an order's number, gets its status
+// as JSON, and answers. A call whose input does not fit the schema never reaches the
+// function.
 package main
 
 import (

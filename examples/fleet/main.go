@@ -6,8 +6,8 @@
 // What to do: use the printed commands in another terminal, as often and as many at a time
 // as you like; kill -TERM the program while something runs.
 //
-// What to see: a session outlives its connection and, with -idle, its process. A reader
-// that is too slow misses events and is told so; it holds up nobody. A call that needs a
+// Look for: a session outlives its connection and, with -idle, its process. A reader that
+// is too slow misses events and is told so; it holds up nobody. A call that needs a
 // permission waits for a person. At SIGTERM turns that run come to their end, nothing new
 // starts, and no process is left.
 //

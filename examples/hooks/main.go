@@ -4,9 +4,8 @@
 //	go run ./examples/hooks                 # a scripted agent, no account
 //	go run ./examples/hooks -agent claude   # Claude Code; or qoder
 //
-// What to see: rm never runs, not even behind sudo or in a subshell, and the agent
-// gets the reason. The log has one line for each call that ran, and none for denied
-// calls.
+// Look for: rm never runs, not even behind sudo or in a subshell, and the agent gets
+// the reason. The log has one line for each call that ran, and none for denied calls.
 package main
 
 import (

@@ -4,8 +4,8 @@
 //	go run ./examples/interrupt                 # a scripted agent, no account
 //	go run ./examples/interrupt -agent claude   # Claude Code; or qoder
 //
-// What to see: the counting stops after a few numbers, the turn's result says
-// that it was aborted, and the same agent answers the second prompt.
+// Look for: the counting stops after a few numbers, the turn's result says that it was
+// aborted, and the same agent answers the second prompt.
 package main
 
 import (

@@ -5,9 +5,8 @@
 //	go run ./examples/modelrouter                # a scripted agent, no account
 //	go run ./examples/modelrouter -agent qoder   # Qoder CLI; Claude Code has no such callback
 //
-// What to see: each call gets a model, also a call with an unknown purpose. The
-// callback answers from memory, because the agent waits only 500 ms for the answer
-// and then cancels the call.
+// Look for: each call gets a model, also a call with an unknown purpose. The callback answers
+// from memory, because the agent waits only 500 ms for the answer and then cancels the call.
 package main
 
 import (

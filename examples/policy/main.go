@@ -6,9 +6,9 @@
 //	go run ./examples/policy -agent claude             # Claude Code; or qoder
 //	go run ./examples/policy -explain 'git push -f'    # which rule decides about a command
 //
-// What to see: the reads and the git log run. The secret is not read, although the
-// agent would not have asked. The command that hides a push is denied, and the answer
-// names the rule.
+// Look for: the reads and the git log run. The secret is not read, although the agent
+// would not have asked. The command that hides a push is denied, and the answer names the
+// rule.
 package main
 
 import (

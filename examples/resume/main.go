@@ -4,8 +4,8 @@
 //	go run ./examples/resume                 # a scripted agent that dies in its turn, no account
 //	go run ./examples/resume -agent claude   # Claude Code; or qoder. Kill the process that is named
 //
-// What to see: the agent dies, the events say what was under way and what the next
-// process got of it, and the one turn has its one result.
+// Look for: the agent dies, the events say what was under way and what the next process got of it,
+// and the one turn has its one result.
 package main
 
 import (

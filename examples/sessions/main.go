@@ -3,7 +3,7 @@
 //	go run ./examples/sessions                     # a home that the example makes
 //	go run ./examples/sessions -home "$HOME"       # your own; nothing is changed
 //
-// What to see: the list, a conversation as the vendor's SDK shows it, and that a rewind
+// Look for: the list, a conversation as the vendor's SDK shows it, and that a rewind
 // makes the agent resume another branch than the newest.
 package main
 

@@ -6,9 +6,9 @@
 // What to do: open the printed address, in several windows if you like, send a
 // prompt, press Stop while the answer comes, close a window.
 //
-// What to see: text as it is written, tool calls, the session's state. Each
-// window has its own session and its own agent. When you close the window, its
-// request's context ends, and the session is closed. Ctrl-C closes all sessions.
+// Look for: text as it is written, tool calls, the session's state. Each window has its
+// own session and its own agent. When you close the window, its request's context ends,
+// and the session is closed. Ctrl-C closes all sessions.
 //
 // Without a terminal and without -port, or with TROUPE_SMOKE=1, the program
 // opens its own page once, prints the events, and ends.

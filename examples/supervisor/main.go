@@ -4,8 +4,8 @@
 //	go run ./examples/supervisor                 # a scripted agent, no account
 //	go run ./examples/supervisor -agent claude   # Claude Code; or qoder
 //
-// What to see: the recorder writes down what the session reports, and fails on its third
-// line. The strategy says so and has it started again, with what waited; the agent does not
+// Look for: the recorder writes down what the session reports, and fails on its third line.
+// The strategy says so and has it started again, with what waited; the agent does not
 // notice. When the recorder's disk is full, which nothing here can repair, the strategy ends
 // the session instead, with the reason.
 package main

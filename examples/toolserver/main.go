@@ -4,9 +4,9 @@
 //	go run ./examples/toolserver                 # a scripted agent, no account
 //	go run ./examples/toolserver -agent claude   # Claude Code; or qoder
 //
-// What to see: import copies records one by one. Each step reports progress to the
-// agent and restarts the tool's time limit, so a long import is fine as long as it
-// makes progress. count only reads, so it does not wait for an import.
+// Look for: import copies records one by one. Each step reports progress to the agent
+// and restarts the tool's time limit, so a long import is fine as long as it makes
+// progress. count only reads, so it does not wait for an import.
 package main
 
 import (

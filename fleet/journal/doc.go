@@ -1,10 +1,10 @@
 // Package journal keeps what a job has done in a file that survives a crash at any
 // instant.
 //
-// What lives here: the [Journal] interface, the file format and its recovery, and the
-// seam to the file system. What must not: any knowledge of tasks, attempts, or agents;
-// package fleet says what the records mean. Package journaltest has the conformance
-// suite for other implementations, and a file system that crashes.
+// In this package: the [Journal] interface, the file format and its recovery, and the seam to the file
+// system. Not here: any knowledge of tasks, attempts, or agents; package fleet says what the records
+// mean. Package journaltest has the conformance suite for other implementations, and a file system that
+// crashes.
 //
 // # Format
 //

@@ -2,5 +2,5 @@
 // it: the one way in which the journal of a job, session stores, edits of transcripts and the
 // runtime's records reach the disk.
 //
-// What must not live here: what the files say.
+// Not in this package: what the files say.
 package durable

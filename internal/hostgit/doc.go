@@ -9,6 +9,6 @@
 // that directory: git reads them as data. Everything else of a repository (where it is, HEAD,
 // references, worktrees) is read here, as files.
 //
-// What lives here: repositories, the host's own git directories, and worktrees. What must
-// not: tasks, attempts, and how a program is started; the caller passes [Git].Run.
+// In this package: repositories, the host's own git directories, and worktrees. Not in this
+// package: tasks, attempts, and how a program is started; the caller passes [Git].Run.
 package hostgit

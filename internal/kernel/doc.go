@@ -2,9 +2,8 @@
 // (clock, dispatcher, executor, randomness), typed actors and their refs, the
 // guard, ask, and the ordered, awaited stop.
 //
-// What lives here: everything that touches protoactor, starts a goroutine,
-// reads a clock or draws a random number. What must not: any knowledge of
-// agents, sessions or the wire protocol. Of package session it uses the errors
-// that it returns and users match: TimeoutError and PanicError. No protoactor
-// type leaves this package.
+// In this package: everything that touches protoactor, starts a goroutine, reads a
+// clock or draws a random number. Not in this package: any knowledge of agents,
+// sessions or the wire protocol. Of package session it uses the errors that it returns
+// and users match: TimeoutError and PanicError. No protoactor type leaves this package.
 package kernel

@@ -1,9 +1,9 @@
 // Package osproc owns one agent process and its whole tree: launch, exit,
 // signals to the group, sweep, and collection.
 //
-// What lives here: everything that talks to the operating system about
-// processes. What must not: any knowledge of agents, frames, dialects or
-// actors. The package stands on internal/kernel's seams alone.
+// In this package: everything that talks to the operating system about processes. Not in
+// this package: any knowledge of agents, frames, dialects or actors. The package stands
+// on internal/kernel's seams alone.
 //
 // # Life of a process
 //

@@ -8,8 +8,7 @@
 //		…
 //	})
 //
-// What lives here: what the tests of runtime, sdk and simtests have in common.
-// What must not: a scenario of one of them, and anything that production
-// imports. The package is internal because its seams are the kernel's types,
-// which no public signature may name.
+// In this package: what the tests of runtime, sdk and simtests have in common. Not in this package:
+// a scenario of one of them, and anything that production imports. The package is internal because
+// its seams are the kernel's types, which no public signature may name.
 package world

@@ -2,5 +2,5 @@
 // tests against the broken code. The tree is never modified: the compiler gets the broken
 // file with -overlay.
 //
-// What must not live here: which texts are broken, and which tests have to notice.
+// Not in this package: which texts are broken, and which tests have to notice.
 package mutation

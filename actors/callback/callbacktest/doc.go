@@ -1,5 +1,5 @@
 // Package callbacktest runs a callback actor by itself, in virtual time, for the
 // tests of the packages that make one.
 //
-// What must not live here: anything that another package than a test imports.
+// Not in this package: anything that another package than a test imports.
 package callbacktest

@@ -2,5 +2,5 @@
 // whatever is told to the routing is handled at once. It is for the tests of the
 // packages around them.
 //
-// What must not live here: anything that another package than a test imports.
+// Not in this package: anything that another package than a test imports.
 package routertest

@@ -4,5 +4,5 @@
 // callback stops everything: it is the mark that sessions are measured against,
 // not a way to do it.
 //
-// What lives here: that loop. What must not: any part of the library.
+// In this package: that loop. Not in this package: any part of the library.
 package bare

@@ -1,6 +1,6 @@
 // Package drive has turns with agents through package sdk, as a user's program
 // would, and returns the figures.
 //
-// What lives here: the driven sessions. What must not: a way around the public
+// In this package: the driven sessions. Not in this package: a way around the public
 // API.
 package drive

@@ -2,6 +2,6 @@
 // measured is its host. It speaks as much of Claude Code's dialect as a turn
 // needs, writes lines made beforehand, and decodes what is written to it.
 //
-// What lives here: that agent. What must not: a realistic one; that is package
+// In this package: that agent. Not in this package: a realistic one; that is package
 // agent/scripted.
 package fast

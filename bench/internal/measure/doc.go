@@ -2,5 +2,5 @@
 // agent learns what is asked of it, the line of figures, and memory as the
 // system sees it.
 //
-// What lives here: names, figures and readings. What must not: sessions.
+// In this package: names, figures and readings. Not in this package: sessions.
 package measure

@@ -81,7 +81,8 @@ func (a *Args) SplitIf(option, flag, value string) {
 	}
 }
 
-// Extra adds the user's own arguments by sorted key. reserved are flags that only the dialect may set.
+// Extra adds the user's extra arguments by sorted key. reserved are flags that only the dialect may
+// set.
 func (a *Args) Extra(extra map[string]session.Opt[string], reserved ...string) {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		option := fmt.Sprintf("ExtraArgs[%q]", key)

@@ -66,7 +66,7 @@ func modesBeside(o *dialect.Input) []modeAt {
 	return modes
 }
 
-// skipFlags have the agent skip every permission check, or let it be told to.
+// skipFlags make the agent skip every permission check, or allow a later request to.
 func skipFlags() []string {
 	return []string{"dangerously-skip-permissions", "allow-dangerously-skip-permissions", "yolo"}
 }

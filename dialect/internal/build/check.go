@@ -64,7 +64,8 @@ func checkRule(p *Problems, option, rule string) {
 		bad("a rule is a tool's name, or a name with a pattern in parentheses")
 		return
 	}
-	// What spells names otherwise, qodercli, does so itself in rules with other letters than ASCII.
+	// qodercli, which spells such names otherwise, does so itself in rules with letters outside of
+	// ASCII.
 	itself := p.MCPName != nil && strings.IndexFunc(name, func(c rune) bool { return c > 0x7F }) >= 0
 	if tool := spelled(name); strings.HasPrefix(name, "mcp__") && tool != name && !itself {
 		p.Warn(option, rule, "has a character that agents replace by _ in tool names, so it may match no tool", "write "+tool)

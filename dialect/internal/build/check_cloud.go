@@ -65,7 +65,7 @@ func checkCloudAgent(p *Problems, at string, a *session.CloudAgentCreate) {
 	}
 }
 
-// checkKind refuses a value that is none of those known.
+// checkKind refuses a value that is not in known.
 func checkKind(p *Problems, option, value string, known ...string) {
 	p.AddIf(!slices.Contains(known, value), option, fmt.Sprintf("%q is not known", value), fmt.Sprintf("use one of %v", known))
 }

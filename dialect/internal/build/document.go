@@ -45,8 +45,8 @@ func MCPCredential(s session.MCPServerConfig) bool {
 		len(s.Extra) > 0 || URLCredential(s.URL)
 }
 
-// URLCredential reports whether a URL has a part that can hold a credential: a user, a query or a fragment. What
-// does not parse is taken for one.
+// URLCredential reports whether a URL has a part that can hold a credential: a user, a query or a
+// fragment. A URL that does not parse counts as one.
 func URLCredential(raw string) bool {
 	u, err := url.Parse(raw)
 	return err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != ""

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// UserSettings returns the settings of the user to merge into, and whether they can hold a credential. What was in a
-// file stays in one. It returns nil when the user's path, if any, is to be passed on as it is: nothing is to be
-// merged, and nothing is inline.
+// UserSettings returns the settings of the user to merge into, and whether they can hold a credential.
+// Settings from a file stay in a file. It returns nil when the user's path, if any, is to be passed on
+// as it is: nothing is to be merged, and nothing is inline.
 func UserSettings(o *dialect.Input, p *Problems, merge bool) (s *Settings, credential bool) {
 	option, raw := "Settings", []byte(o.Settings)
 	switch {

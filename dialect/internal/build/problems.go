@@ -59,7 +59,7 @@ func (p *Problems) NoEffect(option string, given bool) {
 	}
 }
 
-// Err joins the errors; nil if there are none.
+// Err joins the errors, or nil.
 func (p *Problems) Err() error {
 	errs := make([]error, len(p.errs))
 	for i, e := range p.errs {

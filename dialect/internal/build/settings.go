@@ -47,7 +47,8 @@ func (s *Settings) Get(path string) any {
 	return at
 }
 
-// Set puts a value at a dotted path, making objects on the way. A value in the way that is no object is an error.
+// Set puts a value at a dotted path, making objects on the way. A value in the way that is not an
+// object is an error.
 func (s *Settings) Set(path string, value any) error {
 	at := s.doc
 	keys := strings.Split(path, ".")

@@ -30,7 +30,7 @@ func CheckShadows(o *dialect.Input, p *Problems) {
 	}
 	for _, at := range givenSettings(o) {
 		s, err := ParseSettings(at.raw)
-		if err != nil { // is told elsewhere
+		if err != nil { // is reported elsewhere
 			continue
 		}
 		for _, r := range s.Strings("permissions.allow") {

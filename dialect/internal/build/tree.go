@@ -82,7 +82,7 @@ func treeValue(dec *json.Decoder) (any, error) {
 // Keys are the keys in their order.
 func (t *Tree) Keys() []string { return slices.Clone(t.keys) }
 
-// Value is the value of a key, and whether it is there; a nil tree has none.
+// Value is the value of a key, and whether it is there; a nil tree has no values.
 func (t *Tree) Value(key string) (any, bool) {
 	if t == nil {
 		return nil, false
@@ -91,7 +91,7 @@ func (t *Tree) Value(key string) (any, bool) {
 	return v, ok
 }
 
-// Sub is the object under a key; nil if there is none.
+// Sub is the object under a key, or nil.
 func (t *Tree) Sub(key string) *Tree {
 	v, _ := t.Value(key)
 	sub, _ := v.(*Tree)
@@ -121,7 +121,7 @@ func (t *Tree) Delete(key string) {
 	}
 }
 
-// Copy is the tree with keys of its own. The values are shared.
+// Copy is a copy of the tree's keys. The values are shared.
 func (t *Tree) Copy() *Tree {
 	out := NewTree()
 	if t != nil {

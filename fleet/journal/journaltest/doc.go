@@ -1,6 +1,6 @@
 // Package journaltest tests implementations of journal.Journal.
 //
-// What lives here: the conformance suite [Run], and [Disk], a file system in memory that
-// crashes: it can lose any part of what was not synced. What must not: anything that a
-// program needs outside tests.
+// In this package: the conformance suite [Run], and [Disk], a file system in memory
+// that crashes: it can lose any part of what was not synced. Not in this package:
+// anything that a program needs outside tests.
 package journaltest

@@ -2,6 +2,6 @@
 // of what runs next, and virtual time that jumps to the next timer when
 // nothing is left to do. The same seed gives the same history.
 //
-// What lives here: the scheduler. What must not: anything about sessions;
+// In this package: the scheduler. Not in this package: anything about sessions;
 // whatever runs on it cannot tell that it is simulated.
 package sim

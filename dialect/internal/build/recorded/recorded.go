@@ -19,7 +19,7 @@ type Line struct {
 // FromHost reports whether the SDK wrote the line.
 func (l Line) FromHost() bool { return l.Dir == "sdk->cli" }
 
-// Lines reads a recording, without what is no frame.
+// Lines reads a recording, without lines that are not frames.
 func Lines(t *testing.T, path string) []Line {
 	t.Helper()
 	raw, err := os.ReadFile(path)
