@@ -99,7 +99,7 @@ func TestBatch(t *testing.T) {
 	require.NoError(t, host("--resume").Wait(), "%s", &notes)
 
 	texts := map[string]string{}
-	for _, r := range inLines[fleet.TaskResult](t, filepath.Join(out, fleet.ResultsFile)) {
+	for _, r := range inLines[fleet.TaskResult](t, filepath.Join(out, "results.jsonl")) {
 		assert.NotContains(t, texts, r.ID)
 		assert.Equal(t, fleet.Accepted, r.Status, "%s: %s", r.ID, r.Error)
 		texts[r.ID] = r.Text

@@ -47,7 +47,7 @@ func TestApprovals(t *testing.T) {
 				}
 				require.Equal(t, fleet.Accepted, result.Status, result.Error)
 				require.Len(t, result.Attempts, 2)
-				assert.Equal(t, fleet.ModeResume, result.Attempts[1].Mode)
+				assert.Equal(t, fleet.Mode("resume"), result.Attempts[1].Mode)
 				assert.Equal(t, result.Attempts[0].Session, result.Attempts[1].Session)
 				var told string
 				for _, q := range r.model.Requests() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // entries checks tasks, whose first has the index first.
@@ -37,7 +38,7 @@ func (r *run) entries(tasks []Task, first int) ([]*entry, error) {
 func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 	in := added{past: map[string]*past{}, last: last}
 	var records []journal.Record
-	var offers []Offer
+	var offers []queue.Offer
 	r.mu.Lock()
 	for _, e := range entries {
 		r.tasks[e.task.ID] = e
@@ -59,7 +60,7 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 			records = append(records, r.record(kindAdmitted, e.task.ID, 0, admittedRecord{Hash: e.hash}))
 		}
 		if e.result == nil {
-			offers = append(offers, Offer{Task: e.ticket(), Hash: e.hash})
+			offers = append(offers, queue.Offer{Task: e.ticket(), Hash: e.hash})
 		}
 		w := r.workspaceOf(e.task)
 		in.specs = append(in.specs, spec{
@@ -71,7 +72,9 @@ func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
 	if err := r.append(ctx, records...); err != nil {
 		return err
 	}
-	if err := r.queue.Offer(r.hard, offers...); err != nil {
+	if err := r.queue.Offer(r.hard, offers...); errors.Is(err, queue.ErrOtherHash) {
+		return &queueError{fmt.Errorf("%w (%w)", ErrOtherTasks, err)}
+	} else if err != nil {
 		return &queueError{err}
 	}
 	r.catchUp(entries)
@@ -98,7 +101,7 @@ func (r *run) pull(ctx context.Context, wants int) {
 			r.source = nil
 			r.cease()
 			if err == nil && len(r.tasks) == 0 {
-				r.fail(ErrNoTasks)
+				r.fail(noTasks())
 			}
 			r.post(added{last: true})
 			return

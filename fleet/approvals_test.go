@@ -82,7 +82,7 @@ func TestApprovalLater(t *testing.T) {
 	require.NoError(t, err)
 	r := results["t0"]
 	require.Len(t, r.Attempts, 2, r.Error)
-	assert.Equal(t, []any{fleet.Accepted, fleet.Interrupted, fleet.ModeResume}, []any{r.Status, r.Attempts[0].Status, r.Attempts[1].Mode})
+	assert.Equal(t, []any{fleet.Accepted, fleet.Interrupted, fleet.Mode("resume")}, []any{r.Status, r.Attempts[0].Status, r.Attempts[1].Mode})
 	assert.Contains(t, read(t, out, r.Transcript), "deployed")
 	assert.NotContains(t, read(t, out, "transcripts/t0.1.jsonl"), "deployed", "it did not run before")
 }

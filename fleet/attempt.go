@@ -159,7 +159,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	}
 	var err error
 	s := r.spaceOf(a.task.ID, a.launch.space)
-	if a.mode == ModeFresh {
+	if a.mode == modeFresh {
 		s, err = r.makeSpace(ctx, a)
 	} else {
 		a.space = s
@@ -168,7 +168,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		err = r.useSpace(ctx, a, s)
 	}
 	a.Workspace = s.Dir
-	if err == nil && a.mode == ModeFresh && a.task.ExpectChange {
+	if err == nil && a.mode == modeFresh && a.task.ExpectChange {
 		if s.State, err = r.stateOf(ctx, a, s); err != nil {
 			err = &badWorkspace{dir: s.Dir, err: err}
 		}
@@ -178,7 +178,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 	}
 	a.space = s // no later attempt goes on where Setup has not succeeded
 	a.opts.Cwd = a.space.work()
-	if a.mode == ModeResume {
+	if a.mode == modeResume {
 		a.opts.Resume, a.opts.SessionID = a.session, ""
 	} else if a.session = a.opts.SessionID; a.session == "" && !overACP(a.opts) {
 		a.session = kernel.NewUUID(r.rt.Rand())
@@ -289,20 +289,20 @@ func (r *run) fill(a *attempt) error {
 		}
 		a.prompts = append(a.prompts, p)
 	}
-	if a.turns >= len(a.prompts) && a.mode == ModeResume {
+	if a.turns >= len(a.prompts) && a.mode == modeResume {
 		return nil // only the verification is left
 	}
-	if a.mode != ModeResume {
+	if a.mode != modeResume {
 		a.turns = 0
 	}
 	if a.task.Slash {
 		return nil // a command has nothing before it
 	}
 	switch next := &a.prompts[a.turns]; a.mode {
-	case ModeResume:
+	case modeResume:
 		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
 			"Look before you repeat a step, and finish it." + r.decisions(a.task.ID) + " This was the message:\n\n" + *next
-	case ModeAgain:
+	case modeAgain:
 		if a.why == "" { // nothing was done yet
 			break
 		}

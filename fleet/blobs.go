@@ -10,40 +10,24 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
-// DirStore returns a [Store] in a directory, which several machines may share.
-func DirStore(dir string) Store { return &dirStore{fs: journal.Dir(dir)} }
-
-// dirStore keeps files durably below a directory.
+// dirStore keeps the files of the job in its directory.
 type dirStore struct {
 	fs     journal.FS
-	keeper *journal.Keeper // nil: it syncs itself
+	keeper *journal.Keeper // nil: nothing is put
 	top    string          // a directory with a durable name, of keeper
 }
 
-// Put implements [Store].
+// Put implements [queue.Store]. The keeper syncs the files of several tasks together.
 func (d *dirStore) Put(_ context.Context, name string, content io.Reader) error {
-	dir := path.Dir(name)
-	for _, made := range []string{".", dir} {
+	for _, made := range []string{".", path.Dir(name)} {
 		if err := d.fs.Mkdir(made); err != nil {
 			return err
 		}
 	}
-	write := func(w io.Writer) error { _, err := io.Copy(w, content); return err }
-	if d.keeper != nil {
-		return d.keeper.WriteFile(name, d.top, write)
-	}
-	if err := journal.WriteFile(d.fs, name, write); err != nil {
-		return err
-	}
-	for ; dir != "."; dir = path.Dir(dir) {
-		if err := d.fs.SyncDir(path.Dir(dir)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.keeper.WriteFile(name, d.top, func(w io.Writer) error { _, err := io.Copy(w, content); return err })
 }
 
-// Get implements [Store].
+// Get implements [queue.Store].
 func (d *dirStore) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }
 
 // shared is the name of a file in Job.Store. Programs have files with the same names, so the

@@ -187,7 +187,7 @@ func TestTheBudgetOfAJobIsAskedBeforeEachTurn(t *testing.T) {
 			require.Len(t, r.Attempts, 2)
 			assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)
 			assert.Equal(t, "Budget", r.Attempts[0].Class)
-			assert.Equal(t, fleet.ModeResume, r.Attempts[1].Mode)
+			assert.Equal(t, fleet.Mode("resume"), r.Attempts[1].Mode)
 			assert.Equal(t, 6, r.Attempts[0].Usage.Turns, "two turns were done")
 			assert.Equal(t, 3, r.Attempts[1].Usage.Turns, "and are not done again")
 		}

@@ -74,7 +74,7 @@ func TestExpectChange(t *testing.T) {
 			around := repository(t)
 			shell(t, around, "echo out >.gitignore;"+commit)
 			out, dir := filepath.Join(around, "out"), from
-			if c.kind != fleet.WorkspaceAsIs {
+			if c.kind != "" {
 				dir = filepath.Join(out, "workspaces", "t0", "1")
 			}
 			results, err := collect(t, fleet.Job{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -52,7 +53,7 @@ func verdictOf(err error) outcome {
 		o.status = Invalid
 	case errors.As(err, &breaker):
 		o.status, o.retry, o.gated, o.after = NotStarted, true, true, breaker.RetryAfter
-	case errors.As(err, new(*sharedFailed)):
+	case errors.As(err, new(*sharedmcp.StartError)):
 		o.status, o.retry = NotStarted, !errors.As(err, &start) || sdk.Retryable(err)
 	case errors.As(err, &start):
 		o.status, o.retry = NotStarted, sdk.Retryable(err)
@@ -123,7 +124,7 @@ func classOf(err error) string {
 		{"ResultError", errors.As(err, new(*sdk.ResultError))},
 		{"ConfigError", len(sdk.ConfigErrors(err)) > 0},
 		{"BreakerOpenError", errors.As(err, new(*session.BreakerOpenError))},
-		{"SharedMCP", errors.As(err, new(*sharedFailed))},
+		{"SharedMCP", errors.As(err, new(*sharedmcp.StartError))},
 		{"StartError", errors.As(err, new(*sdk.StartError))},
 		{"ExitError", errors.As(err, new(*sdk.ExitError))},
 		{"ControlError", errors.As(err, new(*sdk.ControlError))},

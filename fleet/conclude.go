@@ -81,7 +81,7 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 		r.keepDiff(ctx, a)
 	}
 	o.turns, o.space = a.turns, a.space.Dir
-	if a.opts != nil && a.opts.PersistSession.Or(true) && (a.client != nil || a.mode == ModeResume) {
+	if a.opts != nil && a.opts.PersistSession.Or(true) && (a.client != nil || a.mode == modeResume) {
 		o.session = a.session
 	}
 	r.blame(a, err, &o)

@@ -131,7 +131,7 @@ func (k *known) requeue() {
 	}
 	k.past.attempts, k.base, k.usage, k.status, k.canceled = 0, k.starts, Usage{}, "", false
 	k.free, k.deaths, k.runs = 0, 0, false
-	k.next = launch{mode: ModeFresh}
+	k.next = launch{mode: modeFresh}
 	k.partial, k.asks = partial{}, nil
 }
 

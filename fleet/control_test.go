@@ -60,7 +60,7 @@ func rest(t *testing.T, h *fleet.Handle) (map[string]fleet.TaskResult, error) {
 func projected(t *testing.T, out string) map[string]fleet.TaskResult {
 	t.Helper()
 	all := map[string]fleet.TaskResult{}
-	for _, line := range lines(read(t, out, fleet.ResultsFile)) {
+	for _, line := range lines(read(t, out, "results.jsonl")) {
 		var r fleet.TaskResult
 		require.NoError(t, json.Unmarshal([]byte(line), &r))
 		require.NotContains(t, all, r.ID)
@@ -95,7 +95,7 @@ func TestCancelATask(t *testing.T) {
 	for id, want := range map[string]fleet.Status{"t0": fleet.Canceled, "t1": fleet.Canceled, "t2": fleet.Skipped} {
 		assert.Equal(t, want, results[id].Status, id)
 		assert.Equal(t, want, projected(t, out)[id].Status, id)
-		assert.Equal(t, fleet.FamilyNotRun, results[id].Family)
+		assert.Equal(t, fleet.Family("not_run"), results[id].Family)
 	}
 	assert.Equal(t, "it was canceled by hand", results["t0"].Error)
 	require.Len(t, results["t0"].Attempts, 1)
@@ -146,7 +146,7 @@ func TestRequeue(t *testing.T) {
 	}
 	assert.Contains(t, results["t2"].Text+read(t, out, results["t2"].Transcript), "done")
 	require.Len(t, results["t1"].Attempts, 2)
-	assert.Equal(t, fleet.ModeFresh, results["t1"].Attempts[1].Mode)
+	assert.Equal(t, fleet.Mode("fresh"), results["t1"].Attempts[1].Mode)
 	assert.NotEqual(t, results["t1"].Attempts[0].Session, results["t1"].Attempts[1].Session)
 	assert.Equal(t, "transcripts/t1.2.jsonl", results["t1"].Transcript, "files are not written over")
 	job.Resume = true
@@ -185,7 +185,7 @@ func TestRequeueWhatRuns(t *testing.T) {
 	await(t, events, fleet.EventStarted, "t0")
 	require.NoError(t, h.Requeue(t.Context(), "t0"))
 	e := await(t, events, fleet.EventStarted, "t0")
-	assert.Equal(t, []any{2, string(fleet.ModeFresh)}, []any{e.Attempt, e.Detail})
+	assert.Equal(t, []any{2, "fresh"}, []any{e.Attempt, e.Detail})
 	require.NoError(t, h.CancelTask(t.Context(), "t0"))
 	results, err := rest(t, h)
 	require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestAmend(t *testing.T) {
 	assert.False(t, s.Live)
 	assert.Equal(t, map[fleet.Status]int{fleet.Rejected: 1, fleet.Skipped: 1, fleet.Accepted: 2}, s.ByStatus)
 	assert.Equal(t, fleet.TaskQueued, s.Tasks[0].State)
-	assert.Equal(t, fleet.ModeResume, s.Tasks[0].Next, "it would be resumed")
+	assert.Equal(t, fleet.Mode("resume"), s.Tasks[0].Next, "it would be resumed")
 
 	require.ErrorIs(t, fleet.Amend(t.Context(), out, fleet.Amendment{Cancel: []string{"t0", "none"}}), fleet.ErrNoTask)
 	require.ErrorIs(t, fleet.Amend(t.Context(), out, fleet.Amendment{Cancel: []string{"t4"}}), fleet.ErrTaskOver)
@@ -249,7 +249,7 @@ func TestAmend(t *testing.T) {
 	require.NoError(t, fleet.Amend(t.Context(), out, fleet.Amendment{Cancel: []string{"t0"}, Requeue: []string{"t1"}}))
 	s, err = fleet.ReadJob(out)
 	require.NoError(t, err)
-	assert.Equal(t, fleet.ModeFresh, s.Tasks[1].Next)
+	assert.Equal(t, fleet.Mode("fresh"), s.Tasks[1].Next)
 
 	job.Resume = true
 	results, err := collect(t, job)

@@ -18,7 +18,7 @@ import (
 // converse plays the turns, and the verification with its rounds.
 func (r *run) converse(ctx context.Context, a *attempt) error {
 	a.asked = a.asked || a.turns > 0 // by an earlier attempt
-	if a.mode == ModeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
+	if a.mode == modeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
 		return r.judge(ctx, a) // the conversation was over when the host died
 	}
 	if a.turns < len(a.prompts) {

@@ -110,7 +110,7 @@ func (c *crashes) legal(t *testing.T, n int, after *journaltest.Disk) {
 		}
 		require.Equal(t, Accepted, k.result.Status)
 		require.LessOrEqual(t, began[id], 1, "after operation %d: commands of %s", n, id)
-		require.Equal(t, began[id] == 0, k.result.OnAccept.State == OnAcceptPending, "after operation %d: %s", n, id)
+		require.Equal(t, began[id] == 0, k.result.OnAccept.State == onAcceptPending, "after operation %d: %s", n, id)
 		require.Equal(t, c.text[id], k.result.Text, id)
 		f, err := after.Read(k.result.Transcript)
 		require.NoError(t, err, "after operation %d a record names a transcript that is not there", n)

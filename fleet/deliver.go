@@ -98,7 +98,7 @@ func (r *run) progressNow() Progress {
 		}
 	}
 	for _, e := range r.running {
-		p.Running = append(p.Running, Running{Task: e.task.ID, Attempt: e.number, Since: e.since, Doing: e.doing})
+		p.Running = append(p.Running, TaskInfo{ID: e.task.ID, State: TaskRunning, Attempts: e.number, Since: e.since, Doing: e.doing})
 	}
 	p.Queued = p.Total - p.Finished - len(p.Running)
 	return p

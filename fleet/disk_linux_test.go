@@ -118,7 +118,7 @@ func recovers(t *testing.T, job fleet.Job, first map[string]fleet.TaskResult, pr
 	for id, n := range results {
 		assert.Equal(t, 1, n, "results of %s in the journal", id)
 	}
-	assert.Len(t, lines(read(t, job.Out, fleet.ResultsFile)), len(job.Tasks))
+	assert.Len(t, lines(read(t, job.Out, "results.jsonl")), len(job.Tasks))
 }
 
 // A job whose disk is full stops, says so, and goes on when there is space again.

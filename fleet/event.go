@@ -49,7 +49,7 @@ type Progress struct {
 	Finished int
 	Earlier  int // of Finished: those that were over before this process began
 	ByStatus map[Status]int
-	Running  []Running // in the order of their start
+	Running  []TaskInfo // the attempts under way, in the order of their start: ID, State, Attempts, Since and Doing
 	Usage    Usage
 	Limit    int // how many attempts may run at the same time now
 	Denied   int // calls that were denied in finished tasks
@@ -65,12 +65,4 @@ type Progress struct {
 	Started time.Time
 	Paused  bool  // by hand; see Handle.Pause
 	Stop    *Stop // why nothing more starts; nil: the job goes on
-}
-
-// Running is an attempt that is under way.
-type Running struct {
-	Task    string
-	Attempt int
-	Since   time.Time
-	Doing   string // the last thing that it began: preparing, the name of a tool, verifying
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -30,7 +31,7 @@ func sharedBy(err error) resource {
 		return ofTask
 	case shortage(err) != "":
 		return ofMachine
-	case errors.As(err, new(*sharedFailed)):
+	case errors.As(err, new(*sharedmcp.StartError)):
 		if errors.As(err, &start) && !sdk.Retryable(err) {
 			return ofTask // its command cannot work
 		}
@@ -99,10 +100,10 @@ func (r *run) blame(a *attempt, err error, o *outcome) {
 	}
 	exit, early := errors.AsType[*sdk.ExitError](err)
 	switch {
-	case a.mode == ModeResume && early && exit.During == "initialize" && unknownSession(exit):
+	case a.mode == modeResume && early && exit.During == "initialize" && unknownSession(exit):
 		// The agent had not stored the session when the host died. That is no fault of the task.
 		o.session, o.turns, o.free, o.fault, o.unstarted = "", 0, true, ofTask, false
-	case o.unstarted && a.mode != ModeResume:
+	case o.unstarted && a.mode != modeResume:
 		o.session = ""
 	}
 	if o.fault == ofAPI && !o.gated && r.job.Patience == 0 && inMemory(a.opts) {

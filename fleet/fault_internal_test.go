@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -53,8 +54,8 @@ func TestWhoseFaultIsIt(t *testing.T) {
 		"the API fails":                        {result(protocol.ResultMessage{APIErrorStatus: 500}), Overloaded, ofAPI, waits},
 		"the API cannot be reached":            {result(protocol.ResultMessage{APIError: "connection_failed"}), Overloaded, ofAPI, waits},
 		"the agent only retries":               {&session.RetryLimitError{Status: 529}, Overloaded, ofAPI, waits},
-		"a shared server ends at once":         {&sharedFailed{"s", errors.New("exit code 1")}, NotStarted, ofServer, waits},
-		"the breaker of a shared server":       {&sharedFailed{"s", &session.BreakerOpenError{Kind: session.BreakerMCPServer}}, NotStarted, ofServer, waits},
+		"a shared server ends at once":         {&sharedmcp.StartError{Name: "s", Err: errors.New("exit code 1")}, NotStarted, ofServer, waits},
+		"the breaker of a shared server":       {&sharedmcp.StartError{Name: "s", Err: &session.BreakerOpenError{Kind: session.BreakerMCPServer}}, NotStarted, ofServer, waits},
 		"no descriptors for the agent":         {&sdk.StartError{Err: errno("pipe2", syscall.EMFILE)}, NotStarted, ofMachine, waits},
 		"no descriptors in the system":         {&sdk.StartError{Err: errno("open", syscall.ENFILE)}, NotStarted, ofMachine, waits},
 		"no processes":                         {&sdk.StartError{Err: syscall.EAGAIN}, NotStarted, ofMachine, waits},
@@ -64,7 +65,7 @@ func TestWhoseFaultIsIt(t *testing.T) {
 		"no descriptors for the workspace":     {&badWorkspace{dir: "x", err: errno("open", syscall.EMFILE)}, BadWorkspace, ofMachine, waits},
 		"the disk of the workspace fails":      {&badWorkspace{dir: "x", err: errno("read", syscall.EIO)}, BadWorkspace, ofMachine, waits},
 		"the verifier has no process":          {&verifierFailed{&sdk.StartError{Err: syscall.EAGAIN}}, NotVerified, ofMachine, waits},
-		"no descriptors for a shared server":   {&sharedFailed{"s", &sdk.StartError{Err: syscall.EMFILE}}, NotStarted, ofMachine, waits},
+		"no descriptors for a shared server":   {&sharedmcp.StartError{Name: "s", Err: &sdk.StartError{Err: syscall.EMFILE}}, NotStarted, ofMachine, waits},
 		"a spent window":                       {result(protocol.ResultMessage{APIError: "usage_limit_reached", APIErrorStatus: 429}), UsageLimit, ofTask, rests},
 		"no login":                             {&sdk.AuthError{Err: errors.New("x")}, Unauthorized, ofTask, rests},
 		"no login, at the start":               {&sdk.AuthError{Err: &sdk.ExitError{During: "initialize"}}, Unauthorized, ofTask, rests},
@@ -84,7 +85,7 @@ func TestWhoseFaultIsIt(t *testing.T) {
 		"no workspace":                         {&badWorkspace{dir: "x", err: os.ErrNotExist}, BadWorkspace, ofTask, over},
 		"its directory is away":                {&sdk.StartError{Dir: "x", Err: ofSessionError{}}, NotStarted, ofTask, over},
 		"options":                              {&sdk.ConfigError{Option: "x"}, Invalid, ofTask, over},
-		"a shared server without a program":    {&sharedFailed{"s", &sdk.StartError{Err: os.ErrNotExist}}, NotStarted, ofTask, over},
+		"a shared server without a program":    {&sharedmcp.StartError{Name: "s", Err: &sdk.StartError{Err: os.ErrNotExist}}, NotStarted, ofTask, over},
 		"an error of the agent":                {result(protocol.ResultMessage{Subtype: "error_during_execution"}), Failed, ofTask, over},
 		"turns":                                {result(protocol.ResultMessage{Subtype: "error_max_turns"}), MaxTurns, ofTask, over},
 		"money":                                {result(protocol.ResultMessage{Subtype: "error_max_budget_usd"}), OverBudget, ofTask, over},
@@ -143,8 +144,8 @@ func TestBlame(t *testing.T) {
 		unbegun  bool
 		contains string
 	}{
-		"an unknown session":             {a: attempt{launch: launch{mode: ModeResume}, client: client, opts: program}, err: away, free: true},
-		"a program that is away":         {a: attempt{launch: launch{mode: ModeResume}, client: client, opts: program}, err: broken, session: "s", fault: ofProgram, unbegun: true},
+		"an unknown session":             {a: attempt{launch: launch{mode: modeResume}, client: client, opts: program}, err: away, free: true},
+		"a program that is away":         {a: attempt{launch: launch{mode: modeResume}, client: client, opts: program}, err: broken, session: "s", fault: ofProgram, unbegun: true},
 		"a new session that never was":   {a: attempt{client: client, opts: program}, err: broken, fault: ofProgram, unbegun: true},
 		"the API":                        {a: attempt{client: client, opts: program, ready: true}, err: busy, session: "s", fault: ofAPI},
 		"the API of an agent in memory":  {a: attempt{client: client, opts: memory, ready: true}, err: busy, session: "s"},
@@ -226,7 +227,7 @@ func TestAnOutage(t *testing.T) {
 		assert.Zero(t, n.attempts, id)
 		assert.LessOrEqual(t, n.counted(), 1, id)
 	}
-	assert.Equal(t, launch{mode: ModeAgain, space: "/w"}, func() launch { l := p.nodes["t0"].next; l.id = ""; return l }(), "the workspace is made")
+	assert.Equal(t, launch{mode: modeAgain, space: "/w"}, func() launch { l := p.nodes["t0"].next; l.id = ""; return l }(), "the workspace is made")
 }
 
 // What lasts longer than the patience stops the job, and no task is over.
@@ -338,9 +339,9 @@ func TestTasksThatHostsDieOf(t *testing.T) {
 // What a journal says of hosts that died.
 func TestDeathsInAJournal(t *testing.T) {
 	t.Parallel()
-	start := func(id string, n int) recordOf { return recordOf{kindStarting, id, n, startingRecord{Mode: ModeFresh}} }
+	start := func(id string, n int) recordOf { return recordOf{kindStarting, id, n, startingRecord{Mode: modeFresh}} }
 	endOf := func(id string, n int) recordOf {
-		return recordOf{kindAttempt, id, n, attemptRecord{Attempt: Attempt{Number: n}, Next: ModeResume}}
+		return recordOf{kindAttempt, id, n, attemptRecord{Attempt: Attempt{Number: n}, Next: modeResume}}
 	}
 	died := recordOf{kindHost, "", 0, hostRecord{Host: "h"}}
 	for name, c := range map[string]struct {
@@ -389,9 +390,9 @@ func TestAttemptsThatTheHostCut(t *testing.T) {
 	h := history{tasks: map[string]*known{}}
 	for i, rec := range []recordOf{
 		{kindAdmitted, "a", 0, admittedRecord{}}, {kindHost, "", 0, hostRecord{}},
-		{kindStarting, "a", 1, startingRecord{Mode: ModeFresh, Session: "s"}}, {kindTurn, "a", 1, turnRecord{Turns: 1, Usage: Usage{Turns: 3}}},
+		{kindStarting, "a", 1, startingRecord{Mode: modeFresh, Session: "s"}}, {kindTurn, "a", 1, turnRecord{Turns: 1, Usage: Usage{Turns: 3}}},
 		{kindHost, "", 0, hostRecord{}}, {kindHost, "", 0, hostRecord{}},
-		{kindStarting, "a", 2, startingRecord{Mode: ModeResume, Session: "s"}}, {kindTurn, "a", 2, turnRecord{Turns: 2, Session: "s2", Usage: Usage{Turns: 4}}},
+		{kindStarting, "a", 2, startingRecord{Mode: modeResume, Session: "s"}}, {kindTurn, "a", 2, turnRecord{Turns: 2, Session: "s2", Usage: Usage{Turns: 4}}},
 	} {
 		data, err := json.Marshal(rec.data)
 		require.NoError(t, err)
@@ -400,8 +401,8 @@ func TestAttemptsThatTheHostCut(t *testing.T) {
 	h.died(0)
 	k := h.tasks["a"]
 	assert.Equal(t, []Attempt{
-		{Number: 1, Status: Interrupted, Error: hostEnded, Mode: ModeFresh, Session: "s", Started: time.Unix(2, 0), Ended: time.Unix(3, 0), Usage: Usage{Turns: 3}},
-		{Number: 2, Status: Interrupted, Error: hostEnded, Mode: ModeResume, Session: "s2", Started: time.Unix(6, 0), Ended: time.Unix(7, 0), Usage: Usage{Turns: 4}},
+		{Number: 1, Status: Interrupted, Error: hostEnded, Mode: modeFresh, Session: "s", Started: time.Unix(2, 0), Ended: time.Unix(3, 0), Usage: Usage{Turns: 3}},
+		{Number: 2, Status: Interrupted, Error: hostEnded, Mode: modeResume, Session: "s2", Started: time.Unix(6, 0), Ended: time.Unix(7, 0), Usage: Usage{Turns: 4}},
 	}, k.attempts)
 	assert.Equal(t, 7, k.usage.Turns)
 }
@@ -412,7 +413,7 @@ func TestCutAttemptsOfATaskThatIsRequeued(t *testing.T) {
 	host := recordOf{kindHost, "", 0, hostRecord{}}
 	attempt := func(n, turns int) []recordOf {
 		return []recordOf{
-			{kindStarting, "a", n, startingRecord{Mode: ModeFresh, Session: "s"}},
+			{kindStarting, "a", n, startingRecord{Mode: modeFresh, Session: "s"}},
 			{kindTurn, "a", n, turnRecord{Turns: 1, Usage: Usage{Turns: turns}}},
 		}
 	}

@@ -47,7 +47,7 @@ type Handle struct {
 // Start begins a job and returns at once. Read [Handle.Results] to its end.
 func Start(ctx context.Context, job Job) (*Handle, error) {
 	if len(job.Tasks) == 0 {
-		return nil, ErrNoTasks
+		return nil, noTasks()
 	}
 	return start(ctx, job, nil)
 }

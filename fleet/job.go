@@ -14,6 +14,8 @@ import (
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -81,7 +83,9 @@ type Job struct {
 	// tasks share, unless this is set. Default: 0, which is 30 min; negative: none, and these
 	// failures count as the task's own.
 	Patience time.Duration
-	// Out is the directory of the journal, results, transcripts and workspaces. It is made
+	// Out is the directory of the journal, transcripts and workspaces, and of results.jsonl, a
+	// [TaskResult] on each line in the order of the tasks; summary.json, a [Summary]; and
+	// report.html, the report for people. It is made
 	// if it does not exist, and is empty unless it has the journal of a job; links in it are
 	// not followed. "": nothing is kept, and the job cannot be resumed.
 	Out string
@@ -94,12 +98,12 @@ type Job struct {
 	// and each program has all results. A program that loses the lease of a task kills the
 	// agent's processes at once, and its result is void. Limits such as Concurrency and
 	// FailOn hold for each program. CancelTask, Requeue and Amend decide for this program
-	// alone. Not for [Stream]. nil: the tasks are this program's alone; it has a [MemoryQueue].
-	Queue Queue
+	// alone. Not for [Stream]. nil: the tasks are this program's alone.
+	Queue queue.Queue
 	// Store keeps long answers, diffs and transcripts for the other programs of Queue. nil:
 	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
 	// that ran the task.
-	Store Store
+	Store queue.Store
 	// Worker names this program in Queue. No two programs may have the same name. Default:
 	// "", which is the name of the machine, the process id, and a random number.
 	Worker string
@@ -169,8 +173,11 @@ type Job struct {
 	Approvals *Approvals
 
 	// SharedMCP runs the servers of Options.MCPServers that are marked Shared. The caller
-	// closes it. nil: the job has its own, whose servers end with the job.
-	SharedMCP *SharedMCP
+	// closes it. nil: the job has its own, which end with it.
+	SharedMCP *sharedmcp.Servers
+	// SharedMCPDir is the working directory of the servers that the job has of its own, so that
+	// tasks with workspaces of their own share them. Default: "", the directories of the tasks.
+	SharedMCPDir string
 
 	// Before is asked before every start of a task, also before retries and after a resume:
 	// perhaps the work is done already. nil: every task runs.
@@ -240,8 +247,10 @@ func (e *StoppedError) Error() string {
 
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// ErrNoTasks is the error of a job without tasks: a job that ran nothing has failed.
-var ErrNoTasks = errors.New("the job has no tasks")
+// noTasks is the error of a job without tasks: a job that ran nothing has failed.
+func noTasks() error {
+	return &sdk.ConfigError{Option: "Tasks", Problem: "is empty: the job has no tasks, and one that runs nothing has failed", Fix: "give at least one"}
+}
 
 // TaskError is a task that cannot be.
 type TaskError struct {
@@ -343,6 +352,9 @@ func (j *Job) check() error {
 			add("Options.Runtime", fmt.Sprintf("is a %T", j.Options.Runtime), "make it with runtime.New")
 		}
 	}
+	if j.SharedMCP != nil && j.SharedMCPDir != "" {
+		add("SharedMCPDir", "is for the servers of the job's own, and SharedMCP has others", "set Dir of those instead")
+	}
 	for _, of := range []struct {
 		field  string
 		budget *Budget
@@ -351,7 +363,7 @@ func (j *Job) check() error {
 			add(of.field+".USD", noDollars, "set "+of.field+".Credits, or a budget of tokens")
 		}
 	}
-	wrong = append(wrong, checkShared(j.Options)...)
+	wrong = append(wrong, sharedmcp.Check(j.Options)...)
 	if err := j.Approvals.contradicted(j.Options); err != nil {
 		wrong = append(wrong, err)
 	}
@@ -364,7 +376,7 @@ func (j *Job) check() error {
 // directory Out. It starts and writes nothing.
 func (j Job) Validate() error { //nolint:gocritic // a job is passed by value everywhere
 	if len(j.Tasks) == 0 {
-		return ErrNoTasks
+		return noTasks()
 	}
 	j.withDefaults()
 	r := &run{job: j}

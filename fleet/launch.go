@@ -16,7 +16,7 @@ func (r *run) launch(l launch) {
 	ctx, stop := context.WithCancel(r.ctx)
 	hard, kill := context.WithCancel(r.hard)
 	a.stop, a.hard, a.kill = stop, hard, func() { kill(); stop() }
-	if l.mode == ModeResume {
+	if l.mode == modeResume {
 		a.Text, a.Structured, a.ToolCalls = e.partial.Text, e.partial.Structured, e.partial.ToolCalls
 	}
 	e.number, e.since, e.doing, e.last, e.due = l.number, r.clock.Now(), "preparing", a, time.Time{}

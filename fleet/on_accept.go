@@ -54,9 +54,9 @@ func (k *known) after(kind string, decode func(any) error) error {
 	}
 	switch kind {
 	case kindAccepting:
-		rec.OnAccept = OnAccept{State: OnAcceptUnknown, Error: whyUnknown} // unless its end follows
+		rec.OnAccept = OnAccept{State: onAcceptUnknown, Error: whyUnknown} // unless its end follows
 	case kindRepeat:
-		rec.OnAccept = OnAccept{State: OnAcceptPending}
+		rec.OnAccept = OnAccept{State: onAcceptPending}
 	}
 	k.result.OnAccept = &rec.OnAccept
 	return nil
@@ -94,7 +94,7 @@ func (h *Handle) RunOnAccept(ctx context.Context, id string) error {
 		return fmt.Errorf("task %q: %w", id, err)
 	}
 	requeued := e.result.Requeued
-	r.setOnAccept(e, requeued, OnAccept{State: OnAcceptPending})
+	r.setOnAccept(e, requeued, OnAccept{State: onAcceptPending})
 	r.after.running++
 	r.mu.Unlock()
 	if err := r.append(ctx, r.record(kindRepeat, id, 0, onAcceptRecord{Requeued: requeued})); err != nil {
@@ -111,7 +111,7 @@ func mayRepeat(t *TaskResult) error {
 	switch {
 	case t == nil || !t.OK():
 		return ErrNotAccepted
-	case t.OnAccept != nil && (t.OnAccept.State == OnAcceptPending || t.OnAccept.State == OnAcceptRunning):
+	case t.OnAccept != nil && (t.OnAccept.State == onAcceptPending || t.OnAccept.State == onAcceptRunning):
 		return ErrOnAcceptRuns
 	}
 	return nil
@@ -126,7 +126,7 @@ func (r *run) catchUp(entries []*entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range entries {
-		if e.result != nil && e.result.OnAccept != nil && e.result.OnAccept.State == OnAcceptPending {
+		if e.result != nil && e.result.OnAccept != nil && e.result.OnAccept.State == onAcceptPending {
 			r.after.running++
 			r.exec.Go(func() { defer r.leaveAftermath(); r.runAgain(r.hard, e) })
 		}
@@ -193,9 +193,9 @@ func (r *run) afterAcceptance(ctx context.Context, e *entry, a *attempt) (settle
 	defer leave()
 	r.mu.Lock()
 	t := e.result
-	wanted := t != nil && t.OnAccept != nil && t.OnAccept.State == OnAcceptPending && r.job.OnAccept != ""
+	wanted := t != nil && t.OnAccept != nil && t.OnAccept.State == onAcceptPending && r.job.OnAccept != ""
 	if wanted {
-		r.setOnAccept(e, t.Requeued, OnAccept{State: OnAcceptRunning})
+		r.setOnAccept(e, t.Requeued, OnAccept{State: onAcceptRunning})
 	}
 	r.mu.Unlock()
 	if !wanted {
@@ -206,11 +206,11 @@ func (r *run) afterAcceptance(ctx context.Context, e *entry, a *attempt) (settle
 		r.fail(err)
 		return false
 	}
-	said := OnAccept{State: OnAcceptDone}
+	said := OnAccept{State: onAcceptDone}
 	out, err := r.runOnAccept(ctx, a)
 	if err != nil {
-		if said.State = OnAcceptFailed; ctx.Err() != nil {
-			said.State = OnAcceptUnknown
+		if said.State = onAcceptFailed; ctx.Err() != nil {
+			said.State = onAcceptUnknown
 		}
 		said.Error = err.Error()
 	}
@@ -229,7 +229,7 @@ func (r *run) afterAcceptance(ctx context.Context, e *entry, a *attempt) (settle
 	}
 	r.tell(Event{Kind: EventOnAccept, Task: a.task.ID, Detail: detail})
 	r.post(settledOnAccept{})
-	return said.State == OnAcceptDone
+	return said.State == onAcceptDone
 }
 
 // setOnAccept replaces the result of a task by one that says so, also for a reader who has not

@@ -53,7 +53,7 @@ func TestOnAcceptPushes(t *testing.T) {
 		"settings":   "git config core.fsmonitor $P; git config core.sshCommand $P; git config credential.helper $P; git config filter.x.clean $P; printf '* filter=x\\n' >.gitattributes; git config commit.gpgsign true; git config gpg.program $P; git config alias.push !$P",
 		"the remote": "git init -q --bare $P.git; git config remote.origin.pushurl $P.git; git config url.$P.git.insteadOf $(git config remote.origin.url); git config remote.origin.receivepack $P",
 	}
-	for _, kind := range []fleet.WorkspaceKind{fleet.WorkspaceWorktree, fleet.WorkspaceCopy, fleet.WorkspaceAsIs} {
+	for _, kind := range []fleet.WorkspaceKind{fleet.WorkspaceWorktree, fleet.WorkspaceCopy, ""} {
 		for name, plant := range plants {
 			for work, line := range map[string]string{"committed": "echo two >>a.txt; " + commit, "left": "echo two >>a.txt"} {
 				t.Run(strings.Join([]string{string(kind), name, work}, " "), func(t *testing.T) {
@@ -63,14 +63,14 @@ func TestOnAcceptPushes(t *testing.T) {
 					program, proof := filepath.Join(host, "program"), filepath.Join(host, "ran")
 					require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ntouch "+proof+"\ncat\n"), 0o700))
 					dir := repo
-					if kind != fleet.WorkspaceAsIs {
+					if kind != "" {
 						dir = filepath.Join(out, "workspaces", "t0", "1")
 					}
 					o := worker(t, dir, line+"\nP="+program+"; "+plant+"\nrm -f "+proof, scripted.Text("done"))
 					_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, Out: out, Attempts: 1, OnAccept: push, Workspace: &fleet.Workspace{Kind: kind, From: repo}})
 					require.NoError(t, err)
 					said := onAccept(t, out, "t0")
-					assert.Equal(t, fleet.OnAcceptDone, said.State, "%s %s", said.Error, said.Output)
+					assert.Equal(t, fleet.OnAcceptState("done"), said.State, "%s %s", said.Error, said.Output)
 					assert.NoFileExists(t, proof, "a program of the agent's has run")
 					pushed, err := exec.Command("git", "--git-dir", remote, "show", "t0:a.txt").CombinedOutput()
 					require.NoError(t, err, "%s", pushed)
@@ -90,12 +90,12 @@ func TestOnAcceptPushes(t *testing.T) {
 // A repository that the agent has made is not used.
 func TestOnAcceptWithoutARepository(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []fleet.WorkspaceKind{fleet.WorkspaceCopy, fleet.WorkspaceAsIs} {
+	for _, kind := range []fleet.WorkspaceKind{fleet.WorkspaceCopy, ""} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			from, out := t.TempDir(), t.TempDir()
 			dir := from
-			if kind != fleet.WorkspaceAsIs {
+			if kind != "" {
 				dir = filepath.Join(out, "workspaces", "t0", "1")
 			}
 			proof := filepath.Join(t.TempDir(), "ran")
@@ -106,7 +106,7 @@ func TestOnAcceptWithoutARepository(t *testing.T) {
 			})
 			require.NoError(t, err)
 			said := onAccept(t, out, "t0")
-			assert.Equal(t, fleet.OnAcceptFailed, said.State)
+			assert.Equal(t, fleet.OnAcceptState("failed"), said.State)
 			assert.Contains(t, said.Output, "not a git repository")
 			assert.NoFileExists(t, proof)
 		})
@@ -126,13 +126,13 @@ func TestOnAccept(t *testing.T) {
 		output          string
 		gone            bool
 	}{
-		"done":            {command: "pwd; echo $TROUPE_TASK", state: fleet.OnAcceptDone, output: "t0"},
-		"failed":          {command: "echo no; exit 3", state: fleet.OnAcceptFailed, output: "no"},
+		"done":            {command: "pwd; echo $TROUPE_TASK", state: "done", output: "t0"},
+		"failed":          {command: "echo no; exit 3", state: "failed", output: "no"},
 		"rejected":        {command: "echo no", verify: "false"},
-		"secrets":         {command: "echo [$ANTHROPIC_API_KEY$MY_TOKEN] $GH_TOKEN", state: fleet.OnAcceptDone, output: "[] of-the-host"},
-		"removed":         {command: "test -f a.txt", kind: fleet.WorkspaceCopy, remove: true, state: fleet.OnAcceptDone, gone: true},
-		"kept":            {command: "false", kind: fleet.WorkspaceCopy, remove: true, state: fleet.OnAcceptFailed},
-		"before teardown": {command: "test ! -e torn", state: fleet.OnAcceptDone},
+		"secrets":         {command: "echo [$ANTHROPIC_API_KEY$MY_TOKEN] $GH_TOKEN", state: "done", output: "[] of-the-host"},
+		"removed":         {command: "test -f a.txt", kind: fleet.WorkspaceCopy, remove: true, state: "done", gone: true},
+		"kept":            {command: "false", kind: fleet.WorkspaceCopy, remove: true, state: "failed"},
+		"before teardown": {command: "test ! -e torn", state: "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from, out := t.TempDir(), t.TempDir()
@@ -154,7 +154,7 @@ func TestOnAccept(t *testing.T) {
 			}
 			results, err := collect(t, job)
 			require.NoError(t, err)
-			line := read(t, out, fleet.ResultsFile)
+			line := read(t, out, "results.jsonl")
 			if c.state == "" {
 				assert.Nil(t, results["t0"].OnAccept)
 				assert.NotContains(t, line, "onAccept")
@@ -187,19 +187,19 @@ func TestOnAcceptAgain(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.ErrorIs(t, h.RunOnAccept(t.Context(), "t0"), fleet.ErrJobOver)
-	assert.Equal(t, fleet.OnAcceptFailed, onAccept(t, out, "t0").State)
+	assert.Equal(t, fleet.OnAcceptState("failed"), onAccept(t, out, "t0").State)
 
 	require.NoError(t, os.WriteFile(filepath.Join(from, "fixed"), nil, 0o600))
 	require.ErrorIs(t, fleet.Amend(t.Context(), out, fleet.Amendment{OnAccept: []string{"none"}}), fleet.ErrNoTask)
 	require.NoError(t, fleet.Amend(t.Context(), out, fleet.Amendment{OnAccept: []string{"t0"}}))
 	require.ErrorIs(t, fleet.Amend(t.Context(), out, fleet.Amendment{OnAccept: []string{"t0"}}), fleet.ErrOnAcceptRuns)
-	assert.Equal(t, fleet.OnAcceptPending, onAccept(t, out, "t0").State)
+	assert.Equal(t, fleet.OnAcceptState("pending"), onAccept(t, out, "t0").State)
 	job.Resume = true
 	for range 2 { // and it is not run a third time
 		_, err = collect(t, job)
 		require.NoError(t, err)
-		assert.Equal(t, fleet.OnAcceptDone, onAccept(t, out, "t0").State)
-		assert.Equal(t, fleet.OnAcceptFailed, onAccept(t, out, "t1").State, "only what was asked for")
+		assert.Equal(t, fleet.OnAcceptState("done"), onAccept(t, out, "t0").State)
+		assert.Equal(t, fleet.OnAcceptState("failed"), onAccept(t, out, "t1").State, "only what was asked for")
 		assert.Equal(t, "x\nx\n", read(t, from, "t0"))
 		assert.Equal(t, "x\n", read(t, from, "t1"))
 	}
@@ -234,7 +234,7 @@ func TestOnAcceptAgainWhileTheJobRuns(t *testing.T) {
 		require.NoError(t, err)
 		states[r.ID] = r.OnAccept.State
 	}
-	assert.Equal(t, fleet.OnAcceptDone, states["t0"], "a result that was not read yet says how it ended")
+	assert.Equal(t, fleet.OnAcceptState("done"), states["t0"], "a result that was not read yet says how it ended")
 	assert.Equal(t, "x\nx\n", read(t, from, "t0"))
 }
 
@@ -251,11 +251,11 @@ func TestKillDuringOnAccept(t *testing.T) {
 	read(t, began)
 	h.Kill()
 	<-h.Done()
-	assert.Equal(t, fleet.OnAcceptUnknown, onAccept(t, out, "t0").State)
+	assert.Equal(t, fleet.OnAcceptState("unknown"), onAccept(t, out, "t0").State)
 	job.Resume = true
 	results, err := collect(t, job)
 	require.NoError(t, err)
-	assert.Equal(t, fleet.OnAcceptUnknown, results["t0"].OnAccept.State)
+	assert.Equal(t, fleet.OnAcceptState("unknown"), results["t0"].OnAccept.State)
 	assert.Equal(t, "x\n", read(t, from, "ran"))
 }
 

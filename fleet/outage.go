@@ -222,8 +222,8 @@ func (p *plan) reach(id string, of resource) {
 		return
 	}
 	n.attempts++ // its failure was its own
-	if of == ofProgram && n.state != nodeRuns && n.next.mode == ModeResume {
-		n.next = launch{mode: ModeAgain, space: n.next.space, why: n.next.why} // perhaps it is the session
+	if of == ofProgram && n.state != nodeRuns && n.next.mode == modeResume {
+		n.next = launch{mode: modeAgain, space: n.next.space, why: n.next.why} // perhaps it is the session
 	}
 }
 
@@ -261,8 +261,8 @@ func (p *plan) renew(n *node, in *ended) {
 		equal, last := n.equal, n.last
 		p.remember(n, in)
 		n.equal, n.last = equal, last
-	case n.next.mode == ModeFresh && in.space != "" && !n.clean:
-		n.next = launch{mode: ModeAgain, space: in.space} // without why: nothing was done there
+	case n.next.mode == modeFresh && in.space != "" && !n.clean:
+		n.next = launch{mode: modeAgain, space: in.space} // without why: nothing was done there
 	}
 }
 

@@ -1,11 +1,6 @@
 package fleet
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/agent-troupe/troupe/runtime"
-)
+import "github.com/agent-troupe/troupe/runtime"
 
 // Pace adapts how many attempts run at the same time to what the model's API takes. It
 // begins with Start, doubles with each round of attempts that went well until the API is
@@ -25,14 +20,6 @@ type Pace struct {
 	// says that somebody waits for a processor 90 % of the time, or that the container was
 	// throttled for a quarter of it.
 	Starved func() bool
-}
-
-// PaceChange is a change of how many attempts run at the same time.
-type PaceChange struct {
-	At   time.Time `json:"at"`
-	From int       `json:"from"`
-	To   int       `json:"to"`
-	Why  string    `json:"why"`
 }
 
 // bounds are those that the account of the job goes by; nil without a pace.
@@ -77,10 +64,8 @@ func meansOverload(word string) bool {
 	return false
 }
 
-func (c PaceChange) String() string { return fmt.Sprintf("%d -> %d: %s", c.From, c.To, c.Why) }
-
 // paced keeps a change of the pace for the summary.
-func (r *run) paced(c PaceChange) {
+func (r *run) paced(c runtime.AccountChange) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.changes) == maxChanges {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -69,9 +70,9 @@ func TestAPlanKeepsPace(t *testing.T) {
 	require.Equal(t, []string{"c"}, launched(p.step(noon, ended{"a", outcome{status: Accepted}}, nil)))
 	out = p.step(noon, ended{"b", outcome{status: Rejected, why: "no"}}, nil)
 	require.Equal(t, []string{"d", "e", "f"}, launched(out), "the API does well, whatever the verifier says")
-	require.Contains(t, out, effect(paced{PaceChange{noon, 2, 4, "a round went well"}}))
+	require.Contains(t, out, effect(paced{runtime.AccountChange{At: noon, From: 2, To: 4, Why: "a round went well"}}))
 	out = p.step(noon, pressed{"c", overloaded, 30 * time.Second}, nil)
-	require.Contains(t, out, effect(paced{PaceChange{noon, 4, 2, "the API is overloaded"}}))
+	require.Contains(t, out, effect(paced{runtime.AccountChange{At: noon, From: 4, To: 2, Why: "the API is overloaded"}}))
 	require.Contains(t, out, effect(setAlarm{noon.Add(30 * time.Second)}))
 	require.Empty(t, launched(p.step(noon, pressed{"d", overloaded, 0}, nil)))
 	require.Equal(t, 2, p.limit(), "the same overload")

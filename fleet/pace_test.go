@@ -156,7 +156,7 @@ func TestThePaceOfAnAPI(t *testing.T) {
 		}
 		require.EqualValues(t, takes, most.Load())
 		var s fleet.Summary
-		require.NoError(t, json.Unmarshal([]byte(read(t, out, fleet.SummaryFile)), &s))
+		require.NoError(t, json.Unmarshal([]byte(read(t, out, "summary.json")), &s))
 		var tos []int
 		for _, c := range s.Pace {
 			tos = append(tos, c.To)
@@ -167,7 +167,7 @@ func TestThePaceOfAnAPI(t *testing.T) {
 		require.Equal(t, []int{4, 8, 16, 8, 9, 10, 11}, tos[:7])
 		require.GreaterOrEqual(t, s.Pace[0].At.Sub(began), 40*time.Second, "it does not grow on a starved machine")
 		require.InDelta(t, 34, time.Duration(s.Starved).Seconds(), 1)
-		require.Regexp(t, `the machine had too little processor time for 3[345]s \(\d+ %\)`, read(t, out, fleet.ReportFile))
+		require.Regexp(t, `the machine had too little processor time for 3[345]s \(\d+ %\)`, read(t, out, "report.html"))
 		for _, to := range tos[4:] {
 			require.LessOrEqual(t, to, takes+1)
 			require.GreaterOrEqual(t, to, takes/2)

@@ -3,6 +3,7 @@ package fleet
 import (
 	"time"
 
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -48,7 +49,7 @@ func (p *plan) look(now time.Time, out []effect) []effect {
 func (p *plan) report(at time.Time, why string, out []effect) []effect {
 	limit := p.limit()
 	if limit != p.paced {
-		out = append(out, paced{PaceChange{At: at, From: p.paced, To: limit, Why: why}})
+		out = append(out, paced{runtime.AccountChange{At: at, From: p.paced, To: limit, Why: why}})
 	}
 	p.paced = limit
 	return out

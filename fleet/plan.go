@@ -183,7 +183,7 @@ func (p *plan) step(now time.Time, in input, out []effect) []effect {
 
 func (p *plan) add(in added, out []effect) []effect {
 	for i := range in.specs {
-		n := &node{spec: in.specs[i], next: launch{mode: ModeFresh}}
+		n := &node{spec: in.specs[i], next: launch{mode: modeFresh}}
 		p.nodes[n.id] = n
 		p.waiting++
 		if k := in.past[n.id]; k != nil {
@@ -294,7 +294,7 @@ func (p *plan) end(now time.Time, in ended, out []effect) []effect {
 	n.deaths, n.spared = 0, false
 	spent := in.stops == StopUsageLimit && p.park(now, &in)
 	f := in.status.Family()
-	p.account.End(now, n.id, f == FamilySuccess || f == FamilyAgent)
+	p.account.End(now, n.id, f == familySuccess || f == familyAgent)
 	p.running--
 	p.single = false // it ran alone
 	p.slots[n.slot] = false
@@ -364,13 +364,13 @@ func (n *node) failures(in *ended) int {
 // a session is resumed only where it worked.
 func (p *plan) remember(n *node, in *ended) {
 	n.equal, n.last = n.failures(in), in.why
-	n.next = launch{mode: ModeFresh, why: in.why}
+	n.next = launch{mode: modeFresh, why: in.why}
 	switch {
 	case n.clean && in.status != Interrupted || in.space == "":
 	case in.poisoned || in.session == "":
-		n.next.mode, n.next.space = ModeAgain, in.space
+		n.next.mode, n.next.space = modeAgain, in.space
 	default:
-		n.next.mode, n.next.space, n.next.session, n.next.turns = ModeResume, in.space, in.session, in.turns
+		n.next.mode, n.next.space, n.next.session, n.next.turns = modeResume, in.space, in.session, in.turns
 	}
 }
 

@@ -146,14 +146,14 @@ func (p *plan) obey(n *node, in *ended, out []effect) []effect {
 	if what == steerCancel {
 		return p.close(n, Canceled, whyCanceled, true, out)
 	}
-	n.next = launch{mode: ModeFresh}
+	n.next = launch{mode: modeFresh}
 	return p.enqueue(n, append(out, again{id: in.id, due: n.due}))
 }
 
 // reset makes a task what it was before its first start, but for the number of its starts,
 // which names its files.
 func (n *node) reset() {
-	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: ModeFresh}, false
+	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false
 	n.free, n.deaths, n.troubled = 0, 0, time.Time{}
 }
 
@@ -198,5 +198,5 @@ func (p *plan) unqueue(n *node) {
 // counts reports whether a task that is over has failed, for Job.FailOn.
 func (n *node) counts() bool {
 	f := n.status.Family()
-	return f != FamilySuccess && f != FamilyNotRun
+	return f != familySuccess && f != familyNotRun
 }

@@ -109,7 +109,7 @@ func (w *planWorld) launched(l launch) {
 		require.NotEqual(w.t, other.slot, l.slot)
 		require.True(w.t, s.exclusive == "" || w.specs[id].exclusive != s.exclusive, "%s and %s exclude each other", id, l.id)
 	}
-	if l.mode == ModeResume {
+	if l.mode == modeResume {
 		require.NotEmpty(w.t, l.session)
 		require.NotEmpty(w.t, l.space, "a session is resumed only where it worked")
 		require.False(w.t, s.clean && l.why != "host" && l.why != string(Interrupted))
@@ -127,7 +127,7 @@ func (w *planWorld) end(id string) {
 		{status: ContextFull, poisoned: true, why: "long"},
 	}).Draw(w.t, "outcome")
 	o.space = "/work/" + id
-	if l.mode != ModeFresh {
+	if l.mode != modeFresh {
 		require.Equal(w.t, "/work/"+id, l.space)
 	}
 	if rapid.Bool().Draw(w.t, "session") {
@@ -261,12 +261,12 @@ func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	p := newPlan(testRules(1))
 	effects := p.step(time.Unix(0, 0), added{specs: []spec{{id: "a"}, {id: "b"}}, last: true, past: map[string]*past{
-		"a": {starts: 6, next: launch{mode: ModeResume, session: "s", space: "/w"}},
-		"b": {starts: 5, next: launch{mode: ModeResume, session: "s", space: "/w", turns: 1}},
+		"a": {starts: 6, next: launch{mode: modeResume, session: "s", space: "/w"}},
+		"b": {starts: 5, next: launch{mode: modeResume, session: "s", space: "/w", turns: 1}},
 	}}, nil)
 	require.Len(t, effects, 2)
 	assert.Equal(t, finish{"a", Quarantined, "it was started 6 times without an end"}, effects[0])
-	assert.Equal(t, launch{id: "b", number: 6, mode: ModeResume, session: "s", space: "/w", turns: 1}, effects[1])
+	assert.Equal(t, launch{id: "b", number: 6, mode: modeResume, session: "s", space: "/w", turns: 1}, effects[1])
 }
 
 // An attempt that is nobody's fault does not count against the attempts of the task.
@@ -303,7 +303,7 @@ func TestTasksThatAreOverWithThoseBeforeThem(t *testing.T) {
 		specs: []spec{{id: "a"}, {id: "b", order: 1, after: []string{"a"}}, {id: "c", order: 2, after: []string{"b"}}}, last: true,
 		past: map[string]*past{"a": over, "b": over},
 	}, nil)
-	assert.Equal(t, []effect{launch{id: "c", number: 1, mode: ModeFresh}}, effects)
+	assert.Equal(t, []effect{launch{id: "c", number: 1, mode: modeFresh}}, effects)
 }
 
 // The slot of a task that is over is free when its workspace is cleared up. One that was
@@ -314,13 +314,13 @@ func TestASlotIsFreeAfterTheTeardown(t *testing.T) {
 	r.concurrency = 1
 	p, _ := one(r, spec{id: "a", clears: true}, spec{id: "b", order: 1, clears: true}, spec{id: "c", order: 2}, spec{id: "d", order: 3})
 	now := time.Unix(0, 0)
-	assert.Equal(t, []effect{finish{"a", Accepted, ""}, clearUp{"a", 0}, launch{id: "b", number: 1, mode: ModeFresh, slot: 1}},
+	assert.Equal(t, []effect{finish{"a", Accepted, ""}, clearUp{"a", 0}, launch{id: "b", number: 1, mode: modeFresh, slot: 1}},
 		p.step(now, ended{"a", outcome{status: Accepted}}, nil))
 	effects := p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil)
-	assert.Equal(t, launch{id: "c", number: 1, mode: ModeFresh, slot: 1}, effects[1])
+	assert.Equal(t, launch{id: "c", number: 1, mode: modeFresh, slot: 1}, effects[1])
 	assert.Equal(t, []effect{finish{"b", Canceled, whyCanceled}, clearUp{"b", 2}, answered{}}, p.step(now, steered{id: "b", what: steerCancel}, nil))
 	assert.Equal(t, []effect{finish{"c", Accepted, ""}}, p.step(now, ended{"c", outcome{status: Accepted}}, nil), "two are cleared up, and one may run")
-	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: ModeFresh}}, p.step(now, cleared{0}, nil))
+	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: modeFresh}}, p.step(now, cleared{0}, nil))
 }
 
 // What comes after a task that begins anew waits for it, unless it has begun.

@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/runtime"
+)
 
 // input is what happens to a plan.
 type input interface{ isInput() }
@@ -149,7 +153,7 @@ type (
 	// warnBudget: four fifths of it are spent.
 	warnBudget struct{ limit string }
 	// paced: another number of attempts may run at the same time.
-	paced struct{ PaceChange }
+	paced struct{ runtime.AccountChange }
 	// parking: nothing starts until then.
 	parking struct {
 		until time.Time

@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/queue"
+)
 
 // verdict is the status of a task that ends with its attempt, before end is called with it;
 // "": the task goes on, or somebody else decides.
@@ -52,7 +56,7 @@ func (p *plan) claimed(now time.Time, in claimed, out []effect) []effect {
 	end, later := *n.claim, n.later
 	n.state, n.claim, n.later = nodeRuns, nil, nil
 	if in.lost {
-		end.status, end.why, end.lost = Interrupted, ErrLeaseLost.Error(), true
+		end.status, end.why, end.lost = Interrupted, queue.ErrLeaseLost.Error(), true
 	}
 	out = p.end(now, end, out)
 	for _, s := range later {

@@ -53,7 +53,7 @@ func (r *run) project() error {
 		}
 	}
 	r.mu.Unlock()
-	return journal.WriteFile(r.fs, ResultsFile, func(w io.Writer) error {
+	return journal.WriteFile(r.fs, resultsFile, func(w io.Writer) error {
 		var b bytes.Buffer
 		for _, t := range all {
 			line, err := json.Marshal(t)

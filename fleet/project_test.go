@@ -25,7 +25,7 @@ type projections struct {
 }
 
 func (p *projections) Rename(from, to string) error {
-	if to == fleet.ResultsFile {
+	if to == "results.jsonl" {
 		p.mu.Lock()
 		p.all = append(p.all, time.Since(p.began).Truncate(time.Second))
 		p.mu.Unlock()
@@ -61,7 +61,7 @@ func TestResultsAreWrittenInTime(t *testing.T) {
 		require.NoError(t, err)
 		time.Sleep(10 * time.Minute)
 		assert.Equal(t, []time.Duration{65 * time.Second, 125 * time.Second}, written.times())
-		text := read(t, out, fleet.ResultsFile)
+		text := read(t, out, "results.jsonl")
 		assert.Len(t, lines(text), 3)
 		assert.NotContains(t, text, "t3")
 		h.Cancel()
@@ -82,7 +82,7 @@ func TestResultsAreWrittenInTime(t *testing.T) {
 		require.NoError(t, h.Requeue(t.Context(), "t2"))
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []time.Duration{10*time.Minute + 5*time.Second}, written.times(), "its result is void")
-		assert.Len(t, lines(read(t, out, fleet.ResultsFile)), 2)
+		assert.Len(t, lines(read(t, out, "results.jsonl")), 2)
 		h.Cancel()
 		for _, err := range h.Results(t.Context()) {
 			if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
-// ReportFile is the report for people in Job.Out: one HTML file that needs no network.
+// reportFile is the report for people in Job.Out: one HTML file that needs no network.
 // What agents wrote is text in it, and a Content-Security-Policy allows the report's own
 // script alone.
-const ReportFile = "report.html"
+const reportFile = "report.html"
 
 //go:embed report/report.html.tmpl
 var reportTemplate string
@@ -113,7 +113,7 @@ func (r *run) report(s Summary) error {
 		return err
 	}
 	page := r.page(s, bounds{each: 256 << 10, all: 64 << 20})
-	return journal.WriteFile(r.fs, ReportFile, func(w io.Writer) error {
+	return journal.WriteFile(r.fs, reportFile, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 64<<10)          // a template writes piece by piece
 		return cmp.Or(t.Execute(b, page), b.Flush()) // the writer keeps its first error
 	})
@@ -138,8 +138,8 @@ func (r *run) page(s Summary, most bounds) *reportPage {
 	k := s.Usage.Tokens
 	page.Tokens, page.Cached = thousands(k.Input+k.Output+k.CacheWrite+k.CacheRead), thousands(k.CacheRead)
 	for _, f := range []familyCount{
-		{FamilyAgent, "not accepted", 0}, {FamilyLimit, "at a limit", 0},
-		{FamilyInfrastructure, "infrastructure", 0}, {FamilyNotRun, "skipped", 0},
+		{familyAgent, "not accepted", 0}, {familyLimit, "at a limit", 0},
+		{familyInfrastructure, "infrastructure", 0}, {familyNotRun, "skipped", 0},
 	} {
 		if f.Count = s.ByFamily[f.Name]; f.Count > 0 {
 			page.Families = append(page.Families, f)

@@ -93,7 +93,7 @@ func outcomes(all []*TaskResult) chart {
 	for i, tag := range tags[:min(len(tags), most)] {
 		x, y := 100.0, float64(i)*24+4
 		c.Labels = append(c.Labels, label{94, y + 13, "end", clip(tag, 14)}, label{398, y + 13, "end", fmt.Sprint(total[tag])})
-		for _, f := range []Family{FamilySuccess, FamilyAgent, FamilyLimit, FamilyInfrastructure, FamilyNotRun} {
+		for _, f := range []Family{familySuccess, familyAgent, familyLimit, familyInfrastructure, familyNotRun} {
 			n := counts[tag][f]
 			w := 270 * float64(n) / float64(total[tag])
 			if n > 0 {

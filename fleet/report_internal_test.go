@@ -170,7 +170,7 @@ func secretsAreNotIn(t *testing.T, job Job, hidden map[string]string, harmless s
 	for _, err := range Run(t.Context(), job) {
 		require.NoError(t, err)
 	}
-	raw, err := os.ReadFile(filepath.Join(job.Out, ReportFile))
+	raw, err := os.ReadFile(filepath.Join(job.Out, reportFile))
 	require.NoError(t, err)
 	page := string(raw)
 	packs := regexp.MustCompile(`id="transcript-\d+">([^<]+)<`).FindAllStringSubmatch(page, -1)

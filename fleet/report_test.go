@@ -31,7 +31,7 @@ func TestTheReportIsInert(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, fleet.Accepted, results["a"].Status, results["a"].Error)
-	page := read(t, out, fleet.ReportFile)
+	page := read(t, out, "report.html")
 	assert.Equal(t, 3, strings.Count(page, "<script"), "two transcripts and the report's own")
 	assert.Equal(t, 3, strings.Count(page, "</script"))
 	for _, live := range []string{"<img", "onerror=alert(2)>", `href="javascript:`, secret, "alert(1)<"} {
@@ -49,5 +49,5 @@ func TestAnEmptyReport(t *testing.T) {
 	out, yes, text := t.TempDir(), true, "log in"
 	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(turn(&scripted.Result{APIErrorStatus: 401, IsError: &yes, Text: &text})), Out: out})
 	require.Error(t, err)
-	assert.Contains(t, read(t, out, fleet.ReportFile), "stopped: unauthorized")
+	assert.Contains(t, read(t, out, "report.html"), "stopped: unauthorized")
 }

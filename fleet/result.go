@@ -43,16 +43,16 @@ const (
 	Interrupted Status = "interrupted"
 )
 
-// Family groups statuses by whose matter they are.
+// Family groups statuses by whose matter they are: "success", "agent", "limit",
+// "infrastructure", or "not_run".
 type Family string
 
-// Families.
 const (
-	FamilySuccess        Family = "success"
-	FamilyAgent          Family = "agent"
-	FamilyLimit          Family = "limit"
-	FamilyInfrastructure Family = "infrastructure"
-	FamilyNotRun         Family = "not_run"
+	familySuccess        Family = "success"
+	familyAgent          Family = "agent"
+	familyLimit          Family = "limit"
+	familyInfrastructure Family = "infrastructure"
+	familyNotRun         Family = "not_run"
 )
 
 // Family returns the family of the status; infrastructure for a status that this release
@@ -60,15 +60,15 @@ const (
 func (s Status) Family() Family {
 	switch s {
 	case Accepted:
-		return FamilySuccess
+		return familySuccess
 	case Rejected, Suspicious, Incomplete, Failed:
-		return FamilyAgent
+		return familyAgent
 	case MaxTurns, OverBudget, TimedOut, ContextFull:
-		return FamilyLimit
+		return familyLimit
 	case Skipped, Canceled, Interrupted:
-		return FamilyNotRun
+		return familyNotRun
 	}
-	return FamilyInfrastructure
+	return familyInfrastructure
 }
 
 // known reports whether the status exists.
@@ -77,7 +77,7 @@ func (s Status) known() bool {
 	case Overloaded, Crashed, NotStarted, BadWorkspace, NotVerified, Quarantined, Invalid, Unauthorized, UsageLimit:
 		return true
 	}
-	return s.Family() != FamilyInfrastructure
+	return s.Family() != familyInfrastructure
 }
 
 // TaskResult is how a task ended. Its JSON form is a line of results.jsonl. Paths are
@@ -119,7 +119,7 @@ type TaskResult struct {
 	// Requeued is how often somebody had the task run again after it had a result (see
 	// Handle.Requeue). A result replaces those of the task with a lower number.
 	Requeued int `json:"requeued,omitempty"`
-	// Fence is that of the lease under which the task ran; see [Lease]. 0: another
+	// Fence is that of the lease under which the task ran; see [queue.Lease]. 0: another
 	// program had it, and the task was canceled here.
 	Fence uint64 `json:"fence,omitempty"`
 	// Worker is the program that ran the task, of a job with Job.Queue. The transcript and the
@@ -154,18 +154,18 @@ type OnAccept struct {
 	Error  string `json:"error,omitempty"` // why the state is failed or unknown
 }
 
-// OnAcceptState is how far the command of Job.OnAccept has come.
+// OnAcceptState is how far the command of Job.OnAccept has come: "pending", it has not begun,
+// and a resume runs it; "running"; "done", it has ended with 0; "failed", it has not; or
+// "unknown": the host died, or was killed, while the command ran. It may have had its
+// effect, so nobody runs it again unless [Handle.RunOnAccept] says so.
 type OnAcceptState string
 
-// States of [OnAccept].
 const (
-	OnAcceptPending OnAcceptState = "pending" // it has not begun; a resume runs it
-	OnAcceptRunning OnAcceptState = "running"
-	OnAcceptDone    OnAcceptState = "done"   // it has ended with 0
-	OnAcceptFailed  OnAcceptState = "failed" // it has not
-	// OnAcceptUnknown says that the host died, or was killed, while the command ran. It may have
-	// had its effect, so nobody runs it again unless [Handle.RunOnAccept] says so.
-	OnAcceptUnknown OnAcceptState = "unknown"
+	onAcceptPending OnAcceptState = "pending"
+	onAcceptRunning OnAcceptState = "running"
+	onAcceptDone    OnAcceptState = "done"
+	onAcceptFailed  OnAcceptState = "failed"
+	onAcceptUnknown OnAcceptState = "unknown"
 )
 
 // Attempt is one start of a task.
@@ -181,14 +181,13 @@ type Attempt struct {
 	Usage   Usage     `json:"usage"`
 }
 
-// Mode is how an attempt begins.
+// Mode is how an attempt begins: "fresh", with a new session and a new workspace; "resume",
+// with the session of an earlier attempt, in its workspace; or "again", with a new session in
+// the workspace of an earlier attempt, of which the agent is told.
 type Mode string
 
-// Modes.
 const (
-	ModeFresh Mode = "fresh" // new session, new workspace
-	// ModeResume is the session of an earlier attempt, in the same workspace.
-	ModeResume Mode = "resume"
-	// ModeAgain is a new session in the workspace of an earlier attempt. The agent is told.
-	ModeAgain Mode = "again"
+	modeFresh  Mode = "fresh"
+	modeResume Mode = "resume"
+	modeAgain  Mode = "again"
 )

@@ -260,13 +260,13 @@ func (h *history) apply(rec *journal.Record) error {
 		h.fence = max(h.fence, s.Fence)
 		k.starts, k.open, k.runs, k.seen = max(rec.Attempt, k.starts+1), true, true, Usage{}
 		k.cut = Attempt{Number: rec.Attempt, Status: Interrupted, Error: hostEnded, Mode: s.Mode, Session: s.Session, Started: rec.At}
-		if s.Mode != ModeResume {
+		if s.Mode != modeResume {
 			k.next.turns, k.partial = 0, partial{}
 		}
 		k.space = s.Space
-		k.next = launch{mode: ModeResume, session: s.Session, space: s.Space.Dir, turns: k.next.turns}
+		k.next = launch{mode: modeResume, session: s.Session, space: s.Space.Dir, turns: k.next.turns}
 		if s.Session == "" {
-			k.next.mode = ModeAgain
+			k.next.mode = modeAgain
 		}
 	case kindAsked, kindDecided, kindUsed:
 		return k.approval(rec.Kind, decode)
@@ -285,7 +285,7 @@ func (h *history) apply(rec *journal.Record) error {
 		if t.Session != "" {
 			k.cut.Session = t.Session
 		}
-		if t.Session != "" && k.next.mode == ModeResume {
+		if t.Session != "" && k.next.mode == modeResume {
 			k.next.session = t.Session
 		}
 		k.partial = partial{Text: t.Text, Structured: t.Structured, ToolCalls: t.ToolCalls}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -32,8 +34,8 @@ type run struct {
 	fs        journal.FS
 	log       journal.Journal // nil without Out
 	keeper    *journal.Keeper // nil without Out
-	store     Store           // the files in Out; nil without Out
-	queue     Queue
+	store     queue.Store     // the files in Out; nil without Out
+	queue     queue.Queue
 	account   string // its name
 	worker    string // this program in queue
 	marker    string
@@ -61,15 +63,15 @@ type run struct {
 	repos   repositories
 	remarks map[string]bool // that were told
 	after   aftermath
-	shared  *SharedMCP
+	shared  *sharedmcp.Servers
 	found   history // of earlier processes
 	usage   Usage
 	fanout  int // subagents of all attempts, see Subagents.MaxJob
 	gauge   gauge
-	limit   int          // of the pace, or Concurrency
-	changes []PaceChange // of the pace
-	parked  time.Time    // until then nothing starts; zero: the job is not parked
-	outage  string       // what has failed that all need; "": nothing
+	limit   int                     // of the pace, or Concurrency
+	changes []runtime.AccountChange // of the pace
+	parked  time.Time               // until then nothing starts; zero: the job is not parked
+	outage  string                  // what has failed that all need; "": nothing
 	paused  bool
 	stop    *Stop
 	cause   error
@@ -96,17 +98,17 @@ type entry struct {
 	space    space
 	partial  partial // of a session that goes on
 	usage    Usage
-	due      time.Time   // not before; zero: at once
-	former   *TaskResult // that is void
-	requeued int         // results that are void
-	asks     []*asked    // calls that wait for a person, or did
-	tenure   *tenure     // the lease; nil: this program has none
-	late     *Lease      // that the queue extended after this program had lost it; to be given back
-	foreign  *TaskResult // of another program
-	missed   *Change     // the same, while the queue is given the own result
-	unkept   *TaskResult // while the queue is asked, and until it is in the journal
-	claimed  *answer     // the result that the queue has, until it is in the journal
-	orphan   bool        // an earlier host died while an attempt was under way
+	due      time.Time     // not before; zero: at once
+	former   *TaskResult   // that is void
+	requeued int           // results that are void
+	asks     []*asked      // calls that wait for a person, or did
+	tenure   *tenure       // the lease; nil: this program has none
+	late     *queue.Lease  // that the queue extended after this program had lost it; to be given back
+	foreign  *TaskResult   // of another program
+	missed   *queue.Change // the same, while the queue is given the own result
+	unkept   *TaskResult   // while the queue is asked, and until it is in the journal
+	claimed  *answer       // the result that the queue has, until it is in the journal
+	orphan   bool          // an earlier host died while an attempt was under way
 }
 
 // partial is what turns have said whose attempt did not come to its end.
@@ -141,8 +143,7 @@ func start(ctx context.Context, job Job, source iter.Seq2[Task, error]) (*Handle
 	}
 	r.exec, r.clock, r.marker = r.rt.Executor(), r.rt.Clock(), r.rt.NewMarker()
 	if r.shared = job.SharedMCP; r.shared == nil {
-		r.shared = NewSharedMCP(r.rt, SharedMCPOptions{})
-		r.shared.marker = r.marker
+		r.shared = sharedmcp.New(r.rt, sharedmcp.Options{Dir: job.SharedMCPDir, Marker: r.marker})
 	}
 	r.begun = r.clock.Now()
 	if err := r.open(ctx, entries); err != nil {
@@ -332,7 +333,7 @@ func (r *run) carry(ctx context.Context, now time.Time, effects []effect, failed
 			}
 			r.alarm = r.clock.AfterFunc(e.at.Sub(now), func() { r.post(woken{}) })
 		case paced:
-			r.paced(e.PaceChange)
+			r.paced(e.AccountChange)
 			r.tell(Event{Kind: EventPaced, Detail: e.String()})
 		case parking:
 			r.tell(Event{Kind: EventParked, Detail: e.until.Format(time.RFC3339) + ": " + e.why})

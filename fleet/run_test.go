@@ -34,13 +34,13 @@ func TestAJob(t *testing.T) {
 		assert.Len(t, r.Attempts, 1)
 		assert.Contains(t, read(t, out, r.Transcript), `"type":"result"`)
 	}
-	projected := lines(read(t, out, fleet.ResultsFile))
+	projected := lines(read(t, out, "results.jsonl"))
 	require.Len(t, projected, 20)
 	var first fleet.TaskResult
 	require.NoError(t, json.Unmarshal([]byte(projected[0]), &first))
 	assert.Equal(t, "t0", first.ID, "in the order of the tasks")
 	var s fleet.Summary
-	require.NoError(t, json.Unmarshal([]byte(read(t, out, fleet.SummaryFile)), &s))
+	require.NoError(t, json.Unmarshal([]byte(read(t, out, "summary.json")), &s))
 	assert.Equal(t, 20, s.Accepted)
 	assert.Zero(t, s.Left)
 	_, err = collect(t, fleet.Job{Tasks: tasks(20), Options: backend(), Out: out})
@@ -274,7 +274,7 @@ func TestDenialsAreBounded(t *testing.T) {
 		assert.True(t, strings.HasPrefix(d.Input, `{"command":"éé`) && strings.HasSuffix(d.Input, "é…"), d.Input)
 	}
 	var line fleet.TaskResult
-	require.NoError(t, json.Unmarshal([]byte(read(t, out, fleet.ResultsFile)), &line))
+	require.NoError(t, json.Unmarshal([]byte(read(t, out, "results.jsonl")), &line))
 	assert.Equal(t, r.Denials, line.Denials)
 }
 
@@ -379,7 +379,7 @@ func TestCancelAndResume(t *testing.T) {
 			if err != nil {
 				break
 			}
-			if r.Attempts[len(r.Attempts)-1].Mode == fleet.ModeResume {
+			if r.Attempts[len(r.Attempts)-1].Mode == "resume" {
 				resumed++
 				assert.Equal(t, "finished after all", r.Text)
 				assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)

@@ -84,7 +84,7 @@ func TestSchemaOfResults(t *testing.T) {
 	resolved, err := s.Resolve(nil)
 	require.NoError(t, err)
 	seen := map[any]bool{}
-	for _, line := range lines(read(t, out, fleet.ResultsFile)) {
+	for _, line := range lines(read(t, out, "results.jsonl")) {
 		var v map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &v))
 		require.NoError(t, resolved.Validate(v), line)

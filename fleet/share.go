@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -20,7 +23,7 @@ const pollLease = time.Minute
 
 // tenure is a lease that the job holds; the job's mu guards it.
 type tenure struct {
-	Lease
+	queue.Lease
 	from     time.Time // granted, or extended
 	extend   session.Timer
 	deadline session.Timer
@@ -28,15 +31,31 @@ type tenure struct {
 	ends context.CancelFunc
 }
 
-// openQueue makes the queue of the job. The one in this process begins above the fences
-// in the journal.
+// openQueue makes the queue of the job. Without Job.Queue it begins above the fences in the
+// journal.
 func (r *run) openQueue() {
-	if r.queue = r.job.Queue; r.queue != nil {
-		return
+	if r.queue = r.job.Queue; r.queue == nil {
+		alone := &aloneQueue{}
+		alone.fence.Store(r.found.fence)
+		r.queue = alone
 	}
-	q := NewMemoryQueue(MemoryQueueConfig{Clock: r.clock, Executor: r.exec})
-	q.fence, q.alone = r.found.fence, true
-	r.queue = q
+}
+
+// aloneQueue is the queue of a job without others: it counts fences, and grants everything.
+type aloneQueue struct{ fence atomic.Uint64 }
+
+func (q *aloneQueue) Lease(_ context.Context, task, worker string) (queue.Lease, error) {
+	return queue.Lease{Task: task, Worker: worker, Fence: q.fence.Add(1)}, nil
+}
+
+func (*aloneQueue) Extend(_ context.Context, l queue.Lease) (queue.Lease, error) { return l, nil }
+func (*aloneQueue) Offer(context.Context, ...queue.Offer) error                  { return nil }
+func (*aloneQueue) Release(context.Context, queue.Lease) error                   { return nil }
+
+func (*aloneQueue) Finish(context.Context, queue.Lease, json.RawMessage) error { return nil }
+
+func (*aloneQueue) Watch(context.Context) iter.Seq2[queue.Change, error] {
+	return func(func(queue.Change, error) bool) {}
 }
 
 // ticket is the name of the task in the queue. A task that is requeued has another one: the
@@ -63,19 +82,19 @@ func (r *run) lease(ctx context.Context, e *entry) (t *tenure, wait time.Duratio
 		r.drop(*late)
 	}
 	if offer {
-		if err := r.queue.Offer(ctx, Offer{Task: ticket, Hash: e.hash}); err != nil {
+		if err := r.queue.Offer(ctx, queue.Offer{Task: ticket, Hash: e.hash}); err != nil {
 			return nil, 0, err
 		}
 	}
 	l, err := r.queue.Lease(ctx, ticket, r.worker)
-	var taken *LeasedError
+	var taken *queue.LeasedError
 	switch {
 	case errors.As(err, &taken):
 		if wait = pollLease; !taken.Until.IsZero() {
 			wait = max(taken.Until.Sub(r.clock.Now()), 0) + time.Second
 		}
 		return nil, wait, nil
-	case errors.Is(err, ErrFinished):
+	case errors.Is(err, queue.ErrFinished):
 		return nil, pollLease, nil // its result comes from Watch
 	case err != nil:
 		return nil, 0, err
@@ -124,7 +143,7 @@ func (r *run) prolong(e *entry, t *tenure) {
 		return
 	}
 	l, err := r.queue.Extend(ctx, l)
-	if errors.Is(err, ErrLeaseLost) {
+	if errors.Is(err, queue.ErrLeaseLost) {
 		r.lose(e, t)
 		return
 	}
@@ -136,11 +155,11 @@ func (r *run) prolong(e *entry, t *tenure) {
 // drop gives back a lease that the queue has extended and nobody holds any more: otherwise
 // nobody would get the task until it runs out again. Of a task that is over the queue
 // refuses this.
-func (r *run) drop(l Lease) { _ = r.queue.Release(r.hard, l) }
+func (r *run) drop(l queue.Lease) { _ = r.queue.Release(r.hard, l) }
 
 // prolonged keeps the answer of the queue. It returns true for a lease that was extended,
 // had been given up meanwhile, and has nothing that runs under it.
-func (r *run) prolonged(e *entry, t *tenure, l Lease, err error) (left bool) {
+func (r *run) prolonged(e *entry, t *tenure, l queue.Lease, err error) (left bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t.ends = nil
@@ -240,7 +259,7 @@ func (r *run) claim(now time.Time, c claim) input {
 	missed := e.missed
 	e.unkept, e.missed = nil, nil
 	if n := len(e.attempts); n > 0 {
-		e.attempts[n-1].Status, e.attempts[n-1].Error = Interrupted, ErrLeaseLost.Error()
+		e.attempts[n-1].Status, e.attempts[n-1].Error = Interrupted, queue.ErrLeaseLost.Error()
 	}
 	if missed != nil {
 		r.exec.Go(func() { r.hear(r.hard, *missed) })
@@ -268,7 +287,7 @@ func (r *run) settle(ctx context.Context, e *entry, result *TaskResult, kept jso
 	if err == nil {
 		err = r.queue.Finish(ctx, t.Lease, kept)
 	}
-	lost = errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrFinished)
+	lost = errors.Is(err, queue.ErrLeaseLost) || errors.Is(err, queue.ErrFinished)
 	if err != nil && !lost {
 		return false, &queueError{fmt.Errorf("the result of task %s: %w", result.ID, err)}
 	}
@@ -306,7 +325,7 @@ func (r *run) watchQueue() (stop func()) {
 }
 
 // hear is heed, and stops the job if that fails.
-func (r *run) hear(ctx context.Context, c Change) {
+func (r *run) hear(ctx context.Context, c queue.Change) {
 	if err := r.heed(ctx, c); err != nil {
 		r.fail(err)
 	}
@@ -315,27 +334,27 @@ func (r *run) hear(ctx context.Context, c Change) {
 // unknown reports whether a change says what the job does not know. A result of another
 // program that comes while this one offers its own to the queue is kept: claim looks at it
 // again if the queue does not take the own one. mu is held.
-func (e *entry) unknown(c *Change) bool {
+func (e *entry) unknown(c *queue.Change) bool {
 	if e == nil || e.ticket() != c.Task || e.foreign != nil {
 		return false
 	}
-	if e.unkept != nil && c.State == QueueOver && c.Fence != e.unkept.Fence {
+	if e.unkept != nil && c.State == queue.Over && c.Fence != e.unkept.Fence {
 		e.missed = c
 	}
 	return e.result == nil && e.unkept == nil
 }
 
 // heed tells the plan what another program has done.
-func (r *run) heed(ctx context.Context, c Change) error {
+func (r *run) heed(ctx context.Context, c queue.Change) error {
 	id, _, _ := strings.Cut(c.Task, "#")
 	r.mu.Lock()
 	e := r.tasks[id]
 	news := e.unknown(&c)
-	if news && c.State == QueueFree {
+	if news && c.State == queue.Free {
 		r.put(freed{id})
 	}
 	r.mu.Unlock()
-	if !news || c.State != QueueOver {
+	if !news || c.State != queue.Over {
 		return nil
 	}
 	var t TaskResult
@@ -363,7 +382,7 @@ func (r *run) heed(ctx context.Context, c Change) error {
 // release gives back the tasks that are not over.
 func (r *run) release(ctx context.Context) error {
 	r.mu.Lock()
-	var held []Lease
+	var held []queue.Lease
 	for _, e := range r.order {
 		if t := e.tenure; t != nil {
 			t.disarm()
@@ -374,7 +393,7 @@ func (r *run) release(ctx context.Context) error {
 	r.mu.Unlock()
 	var errs []error
 	for _, l := range held {
-		if err := r.queue.Release(ctx, l); err != nil && !errors.Is(err, ErrLeaseLost) {
+		if err := r.queue.Release(ctx, l); err != nil && !errors.Is(err, queue.ErrLeaseLost) {
 			errs = append(errs, &queueError{err})
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -24,9 +25,9 @@ import (
 func TestALeaseThatIsExtendedTooLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: 40 * time.Second})}
+		q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 40 * time.Second})}
 		extensions := 0
-		q.extend = func(ctx context.Context, l fleet.Lease) (fleet.Lease, error) {
+		q.extend = func(ctx context.Context, l queue.Lease) (queue.Lease, error) {
 			if extensions++; extensions > 1 {
 				return q.Queue.Extend(ctx, l)
 			}
@@ -59,27 +60,27 @@ func TestALeaseThatIsExtendedTooLate(t *testing.T) {
 func TestAResultThatComesDuringTheOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+		q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{})}
 		heard := make(chan struct{})
-		q.watch = func(ctx context.Context) iter.Seq2[fleet.Change, error] {
-			return func(yield func(fleet.Change, error) bool) {
+		q.watch = func(ctx context.Context) iter.Seq2[queue.Change, error] {
+			return func(yield func(queue.Change, error) bool) {
 				for c, err := range q.Queue.Watch(ctx) {
 					if !yield(c, err) {
 						return
 					}
-					if c.State == fleet.QueueOver {
+					if c.State == queue.Over {
 						close(heard)
 					}
 				}
 			}
 		}
-		q.finish = func(ctx context.Context, l fleet.Lease, _ json.RawMessage) error {
+		q.finish = func(ctx context.Context, l queue.Lease, _ json.RawMessage) error {
 			assert.NoError(t, q.Queue.Release(ctx, l))
 			l, err := q.Queue.Lease(ctx, "t0", "quick")
 			assert.NoError(t, err)
 			assert.NoError(t, q.Queue.Finish(ctx, l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"}}`)))
 			<-heard
-			return fleet.ErrLeaseLost
+			return queue.ErrLeaseLost
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -96,7 +97,7 @@ func TestAResultThatComesDuringTheOwn(t *testing.T) {
 
 // slowStore takes longer than a lease lasts, once.
 type slowStore struct {
-	fleet.Store
+	queue.Store
 	late bool
 }
 
@@ -113,11 +114,11 @@ func (s *slowStore) Put(ctx context.Context, name string, r io.Reader) error {
 func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: 40 * time.Second})}
-		q.extend = func(context.Context, fleet.Lease) (fleet.Lease, error) { return fleet.Lease{}, fleet.ErrLeaseLost }
+		q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 40 * time.Second})}
+		q.extend = func(context.Context, queue.Lease) (queue.Lease, error) { return queue.Lease{}, queue.ErrLeaseLost }
 		long := strings.Repeat("a long answer ", 10_000)
 		job := fast(fleet.Job{
-			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Store: &slowStore{Store: fleet.DirStore(t.TempDir())}, Worker: "one",
+			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Store: &slowStore{Store: queue.DirStore(t.TempDir())}, Worker: "one",
 			Options: private(t, backend(turn(&scripted.Result{Text: &long}))),
 		})
 		results, err := collect(t, job)
@@ -126,7 +127,7 @@ func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
 		over := 0
 		for c, err := range q.Queue.Watch(t.Context()) {
 			require.NoError(t, err)
-			assert.Equal(t, fleet.QueueOver, c.State)
+			assert.Equal(t, queue.Over, c.State)
 			assert.EqualValues(t, 2, c.Fence, "the queue has the same result")
 			over++
 			break

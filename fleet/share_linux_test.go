@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -26,23 +27,23 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
-	q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})}
+	q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Hour})}
 	const ttl = 6 * time.Second // the lease is extended after 2 s of it
 	var stolen atomic.Bool
 	journalAt := ""
-	q.extend = func(_ context.Context, l fleet.Lease) (fleet.Lease, error) {
+	q.extend = func(_ context.Context, l queue.Lease) (queue.Lease, error) {
 		if len(alive(t, dir)) < 2 { // until the agent is there, and what it has started
 			l.Until = time.Now().Add(ttl)
 			return l, nil
 		}
 		journalAt = read(t, out, journal.Name)
 		stolen.Store(true)
-		return fleet.Lease{}, fleet.ErrLeaseLost
+		return queue.Lease{}, queue.ErrLeaseLost
 	}
-	q.lease = func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+	q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
 		if stolen.Load() {
 			assert.Empty(t, alive(t, dir), "processes that live when the task is asked for again")
-			return fleet.Lease{}, &fleet.LeasedError{Task: task, Worker: "quick"}
+			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "quick"}
 		}
 		l, err := q.Queue.Lease(ctx, task, worker)
 		l.Until = time.Now().Add(ttl)
@@ -63,7 +64,7 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 				return
 			}
 			assert.Contains(t, read(t, out, journal.Name), journalAt)
-			l := fleet.Lease{Task: "t0", Worker: "slow", Fence: 1}
+			l := queue.Lease{Task: "t0", Worker: "slow", Fence: 1}
 			assert.NoError(t, q.Queue.Release(t.Context(), l)) // as if it had ended
 			l, err := q.Queue.Lease(t.Context(), "t0", "quick")
 			assert.NoError(t, err)

@@ -18,39 +18,40 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // tampered is a queue whose answers a test may change.
 type tampered struct {
-	fleet.Queue
-	extend func(ctx context.Context, l fleet.Lease) (fleet.Lease, error)
-	finish func(ctx context.Context, l fleet.Lease, result json.RawMessage) error
-	lease  func(ctx context.Context, task, worker string) (fleet.Lease, error)
-	watch  func(ctx context.Context) iter.Seq2[fleet.Change, error]
+	queue.Queue
+	extend func(ctx context.Context, l queue.Lease) (queue.Lease, error)
+	finish func(ctx context.Context, l queue.Lease, result json.RawMessage) error
+	lease  func(ctx context.Context, task, worker string) (queue.Lease, error)
+	watch  func(ctx context.Context) iter.Seq2[queue.Change, error]
 }
 
-func (q *tampered) Extend(ctx context.Context, l fleet.Lease) (fleet.Lease, error) {
+func (q *tampered) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
 	if q.extend != nil {
 		return q.extend(ctx, l)
 	}
 	return q.Queue.Extend(ctx, l)
 }
 
-func (q *tampered) Finish(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+func (q *tampered) Finish(ctx context.Context, l queue.Lease, result json.RawMessage) error {
 	if q.finish != nil {
 		return q.finish(ctx, l, result)
 	}
 	return q.Queue.Finish(ctx, l, result)
 }
 
-func (q *tampered) Lease(ctx context.Context, task, worker string) (fleet.Lease, error) {
+func (q *tampered) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
 	if q.lease != nil {
 		return q.lease(ctx, task, worker)
 	}
 	return q.Queue.Lease(ctx, task, worker)
 }
 
-func (q *tampered) Watch(ctx context.Context) iter.Seq2[fleet.Change, error] {
+func (q *tampered) Watch(ctx context.Context) iter.Seq2[queue.Change, error] {
 	if q.watch != nil {
 		return q.watch(ctx)
 	}
@@ -97,7 +98,7 @@ func TestProgramsShareAJob(t *testing.T) {
 	all := tasks(size)
 	all[20].After = []string{"t1", "t2"}
 	all[20].Prompt = `sum of {{(index .Results "t1").Text}} and {{(index .Results "t2").Text}}`
-	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute})
+	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Minute})
 	var jobs []fleet.Job
 	var starts atomic.Int64
 	for range programs {
@@ -116,7 +117,7 @@ func TestProgramsShareAJob(t *testing.T) {
 	for i, p := range seen {
 		require.NoError(t, p.err)
 		require.Len(t, p.results, size)
-		assert.Len(t, lines(read(t, jobs[i].Out, fleet.ResultsFile)), size)
+		assert.Len(t, lines(read(t, jobs[i].Out, "results.jsonl")), size)
 		for id, r := range p.results {
 			assert.Equal(t, fleet.Accepted, r.Status, "%s: %s", id, r.Error)
 			first := seen[0].results[id]
@@ -141,7 +142,7 @@ func TestProgramsShareAJob(t *testing.T) {
 // The tasks of a program that ends are run by the others, and those that it was running, too.
 func TestAProgramLeaves(t *testing.T) {
 	t.Parallel()
-	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})
+	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Hour})
 	slow := fleet.Job{
 		Tasks: tasks(6), Options: backend(turn(scripted.Delay(time.Hour))), Out: t.TempDir(), Concurrency: 2, Queue: q,
 	}
@@ -182,19 +183,19 @@ func TestAProgramLeaves(t *testing.T) {
 // counts is the other program's.
 func TestALostLease(t *testing.T) {
 	t.Parallel()
-	for name, extend := range map[string]func(context.Context, fleet.Lease) (fleet.Lease, error){
-		"it is lost": func(context.Context, fleet.Lease) (fleet.Lease, error) { return fleet.Lease{}, fleet.ErrLeaseLost },
-		"no answer": func(ctx context.Context, _ fleet.Lease) (fleet.Lease, error) {
+	for name, extend := range map[string]func(context.Context, queue.Lease) (queue.Lease, error){
+		"it is lost": func(context.Context, queue.Lease) (queue.Lease, error) { return queue.Lease{}, queue.ErrLeaseLost },
+		"no answer": func(ctx context.Context, _ queue.Lease) (queue.Lease, error) {
 			<-ctx.Done()
-			return fleet.Lease{}, ctx.Err()
+			return queue.Lease{}, ctx.Err()
 		},
-		"errors": func(context.Context, fleet.Lease) (fleet.Lease, error) {
-			return fleet.Lease{}, errors.New("no network")
+		"errors": func(context.Context, queue.Lease) (queue.Lease, error) {
+			return queue.Lease{}, errors.New("no network")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: 400 * time.Millisecond}), extend: extend}
+			q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 400 * time.Millisecond}), extend: extend}
 			var events []string
 			var ended atomic.Bool
 			job := fleet.Job{
@@ -215,9 +216,9 @@ func TestALostLease(t *testing.T) {
 					}()
 				},
 			}
-			q.lease = func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+			q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
 				if ended.Load() { // the other one is quicker
-					return fleet.Lease{}, &fleet.LeasedError{Task: task, Worker: "quick"}
+					return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "quick"}
 				}
 				return q.Queue.Lease(ctx, task, worker)
 			}
@@ -241,13 +242,13 @@ func TestALeaseThatIsLostAtTheEnd(t *testing.T) {
 		err   error
 		quick bool // another program is quicker
 	}{
-		"another program has the task":      {fleet.ErrLeaseLost, true},
-		"another program has finished":      {fmt.Errorf("task t0: %w", fleet.ErrFinished), true},
-		"the lease has ended, nobody wants": {fleet.ErrLeaseLost, false},
+		"another program has the task":      {queue.ErrLeaseLost, true},
+		"another program has finished":      {fmt.Errorf("task t0: %w", queue.ErrFinished), true},
+		"the lease has ended, nobody wants": {queue.ErrLeaseLost, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})}
+			q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Hour})}
 			var events []string
 			job := fleet.Job{Tasks: tasks(2), Options: backend(), Out: t.TempDir(), Queue: q, Worker: "slow", Concurrency: 1, OnEvent: func(e fleet.Event) {
 				events = append(events, fmt.Sprint(e.Kind, " ", e.Task))
@@ -255,7 +256,7 @@ func TestALeaseThatIsLostAtTheEnd(t *testing.T) {
 			job.Tasks[1].After = []string{"t0"}
 			job.Tasks[1].Prompt = `{{(index .Results "t0").Worker}}`
 			once := true
-			q.finish = func(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+			q.finish = func(ctx context.Context, l queue.Lease, result json.RawMessage) error {
 				if !once {
 					return q.Queue.Finish(ctx, l, result)
 				}
@@ -282,7 +283,7 @@ func TestALeaseThatIsLostAtTheEnd(t *testing.T) {
 				assert.Equal(t, []string{"started t0", "ended t0", "started t0", "finished t0", "started t1", "finished t1"}, events)
 				require.Len(t, r.Attempts, 2)
 				assert.Equal(t, fleet.Interrupted, r.Attempts[0].Status)
-				assert.Equal(t, fleet.ErrLeaseLost.Error(), r.Attempts[0].Error)
+				assert.Equal(t, queue.ErrLeaseLost.Error(), r.Attempts[0].Error)
 			}
 			assert.Contains(t, p.results["t1"].Text, r.Worker, "what comes after it waits for the result that counts")
 			job.Resume = true
@@ -300,7 +301,7 @@ func TestTheJournalFallsBehindTheQueue(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprint(n, " tasks"), func(t *testing.T) {
 			t.Parallel()
-			q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+			q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{})}
 			job := fleet.Job{Tasks: tasks(n), Options: backend(), Out: t.TempDir(), Queue: q, Worker: "w", Concurrency: 1}
 			starts := 0
 			job.OnEvent = func(e fleet.Event) {
@@ -308,7 +309,7 @@ func TestTheJournalFallsBehindTheQueue(t *testing.T) {
 					starts++
 				}
 			}
-			q.finish = func(ctx context.Context, l fleet.Lease, result json.RawMessage) error {
+			q.finish = func(ctx context.Context, l queue.Lease, result json.RawMessage) error {
 				return errors.Join(q.Queue.Finish(ctx, l, result), errors.New("the answer is lost"))
 			}
 			p := together(t, job)[0]
@@ -332,10 +333,10 @@ func TestPayloadsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a long answer ", 10_000)
 	answer := turn(&scripted.Result{Text: &long, Structured: map[string]any{"long": long}})
-	for name, store := range map[string]fleet.Store{"in the queue": nil, "in the store": fleet.DirStore(t.TempDir())} {
+	for name, store := range map[string]queue.Store{"in the queue": nil, "in the store": queue.DirStore(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})
+			q := queue.NewMemory(queue.MemoryConfig{})
 			job := func(worker string) fleet.Job {
 				return fleet.Job{Tasks: tasks(1), Options: backend(answer), Out: t.TempDir(), Queue: q, Store: store, Worker: worker}
 			}
@@ -361,7 +362,7 @@ func TestPayloadsOfOtherPrograms(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, f.Close())
 			}
-			page := read(t, second.Out, fleet.ReportFile)
+			page := read(t, second.Out, "report.html")
 			assert.Equal(t, store != nil, strings.Contains(page, "application/octet-stream"), "the transcript is in the report")
 		})
 	}
@@ -388,8 +389,8 @@ func TestFencesOfAJobAlone(t *testing.T) {
 
 func TestQueueMistakes(t *testing.T) {
 	t.Parallel()
-	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})
-	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(), Store: fleet.DirStore(t.TempDir())})
+	q := queue.NewMemory(queue.MemoryConfig{})
+	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(), Store: queue.DirStore(t.TempDir())})
 	require.ErrorContains(t, err, "have no use without Queue")
 	for _, err := range fleet.Stream(t.Context(), fleet.Job{Options: backend(), Queue: q}, func(func(fleet.Task, error) bool) {}) {
 		require.ErrorContains(t, err, "each program must know all tasks")
@@ -400,8 +401,8 @@ func TestQueueMistakes(t *testing.T) {
 	other[1].Prompt = "something else"
 	_, err = collect(t, fleet.Job{Tasks: other, Options: backend(), Queue: q})
 	require.ErrorIs(t, err, fleet.ErrOtherTasks)
-	down := &tampered{Queue: q, watch: func(context.Context) iter.Seq2[fleet.Change, error] {
-		return func(yield func(fleet.Change, error) bool) { yield(fleet.Change{}, errors.New("no network")) }
+	down := &tampered{Queue: q, watch: func(context.Context) iter.Seq2[queue.Change, error] {
+		return func(yield func(queue.Change, error) bool) { yield(queue.Change{}, errors.New("no network")) }
 	}}
 	_, err = collect(t, fleet.Job{Tasks: tasks(2), Options: backend(turn(scripted.Delay(time.Hour))), Queue: down, Out: filepath.Join(t.TempDir(), "out")})
 	var stopped *fleet.StoppedError
@@ -412,11 +413,11 @@ func TestQueueMistakes(t *testing.T) {
 // A start that is refused is none: neither the limit of starts nor the results know of it.
 func TestARefusedStart(t *testing.T) {
 	t.Parallel()
-	q := &tampered{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+	q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{})}
 	var asked atomic.Int64
-	q.lease = func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+	q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
 		if asked.Add(1) == 1 {
-			return fleet.Lease{}, &fleet.LeasedError{Task: task, Worker: "other", Until: time.Now()}
+			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "other", Until: time.Now()}
 		}
 		return q.Queue.Lease(ctx, task, worker)
 	}
@@ -431,9 +432,9 @@ func TestARefusedStart(t *testing.T) {
 // A result of another program ends the attempt here, before the lease is found lost.
 func TestAResultOfAnotherProgramEndsTheAttempt(t *testing.T) {
 	t.Parallel()
-	q := fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Hour})
-	var granted atomic.Pointer[fleet.Lease]
-	watched := &tampered{Queue: q, lease: func(ctx context.Context, task, worker string) (fleet.Lease, error) {
+	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Hour})
+	var granted atomic.Pointer[queue.Lease]
+	watched := &tampered{Queue: q, lease: func(ctx context.Context, task, worker string) (queue.Lease, error) {
 		l, err := q.Lease(ctx, task, worker)
 		granted.Store(&l)
 		return l, err

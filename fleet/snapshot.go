@@ -37,7 +37,7 @@ type TaskInfo struct {
 	Error    string    `json:"error,omitempty"`  // of TaskOver, or why the last attempt ended
 	Attempts int       `json:"attempts"`         // the one that runs included
 	Since    time.Time `json:"since,omitzero"`   // when the attempt that runs began
-	Doing    string    `json:"doing,omitempty"`  // as in Running
+	Doing    string    `json:"doing,omitempty"`  // the last thing that the attempt began: preparing, the name of a tool, verifying
 	Due      time.Time `json:"due,omitzero"`     // when a further attempt starts at the earliest
 	// Next is how the next attempt begins, of a task that is not over in the journal of a
 	// job that does not run.
@@ -127,7 +127,7 @@ func ReadJob(dir string) (Snapshot, error) {
 				}
 			}
 		case k.next.mode == "":
-			t.Next = ModeFresh
+			t.Next = modeFresh
 		default:
 			t.Error = k.next.why
 		}
@@ -170,7 +170,7 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 		return err
 	}
 	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
-	r := &run{fs: journal.Dir(dir), store: DirStore(dir), clock: rt.Clock(), exec: rt.Executor()}
+	r := &run{fs: journal.Dir(dir), store: &dirStore{fs: journal.Dir(dir)}, clock: rt.Clock(), exec: rt.Executor()}
 	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: r.exec}, journal.Header{Host: hostName(), PID: os.Getpid()})
 	if err != nil {
 		return err

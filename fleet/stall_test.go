@@ -85,7 +85,7 @@ func TestATurnThatAWatchdogEnds(t *testing.T) {
 				assert.Equal(t, c.class, r.Class)
 				require.Len(t, r.Attempts, c.attempts)
 				for _, a := range r.Attempts[1:] {
-					assert.Equal(t, fleet.ModeResume, a.Mode)
+					assert.Equal(t, fleet.Mode("resume"), a.Mode)
 				}
 			})
 		})

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // Names of the files in Job.Out, besides the journal.
 const (
-	ResultsFile    = "results.jsonl" // a TaskResult on each line, in the order of the tasks
-	SummaryFile    = "summary.json"  // a Summary
+	resultsFile    = "results.jsonl" // a TaskResult on each line, in the order of the tasks
+	summaryFile    = "summary.json"  // a Summary
 	transcriptsDir = "transcripts"
 	attemptsDir    = "attempts" // what only some attempts leave
 )
@@ -174,7 +175,7 @@ func (r *run) result(now time.Time, e *entry, f finish) (t, kept *TaskResult, wa
 	} else {
 		t, warnings = e.made(now, f)
 		if r.job.OnAccept != "" && t.OK() {
-			t.OnAccept = &OnAccept{State: OnAcceptPending}
+			t.OnAccept = &OnAccept{State: onAcceptPending}
 		}
 		if e.tenure != nil {
 			t.Fence = e.tenure.Fence
@@ -316,8 +317,8 @@ type Summary struct {
 	// Pace is how Job.Pace has changed the number of attempts that run, in this process; at
 	// most the last 1,000 changes. Starved is for how long the machine had too little
 	// processor time for them. Both are of jobs with Job.Pace.
-	Pace    []PaceChange `json:"pace,omitempty"`
-	Starved Duration     `json:"starved,omitzero"`
+	Pace    []runtime.AccountChange `json:"pace,omitempty"`
+	Starved Duration                `json:"starved,omitzero"`
 }
 
 // summarize writes summary.json and the report.
@@ -343,7 +344,7 @@ func (r *run) summarize() error {
 	if err != nil {
 		return err
 	}
-	err = journal.WriteFile(r.fs, SummaryFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	err = journal.WriteFile(r.fs, summaryFile, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 	return errors.Join(err, r.report(s))
 }
 

@@ -20,10 +20,10 @@ func (r *run) reconsider(a *attempt) {
 	r.mu.Lock()
 	orphan := r.tasks[a.task.ID].orphan
 	r.mu.Unlock()
-	if a.mode != ModeResume || !orphan || !lost(a.opts, r.rt.StateDir(), a.session) {
+	if a.mode != modeResume || !orphan || !lost(a.opts, r.rt.StateDir(), a.session) {
 		return
 	}
-	a.mode, a.session, a.turns = ModeAgain, "", 0
+	a.mode, a.session, a.turns = modeAgain, "", 0
 	a.Text, a.Structured, a.ToolCalls = "", nil, 0
 }
 

@@ -37,7 +37,7 @@ func TestBackgroundWork(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, fleet.Incomplete, results["a"].Status)
-	assert.Equal(t, fleet.FamilyAgent, results["a"].Family)
+	assert.Equal(t, fleet.Family("agent"), results["a"].Family)
 	assert.Contains(t, results["a"].Error, "the server")
 	assert.Equal(t, "it runs", results["a"].Text)
 	assert.Len(t, results["a"].Attempts, 1)
@@ -66,7 +66,7 @@ func TestAStructuredOutput(t *testing.T) {
 		assert.JSONEq(t, want, string(results["t0"].Structured))
 		assert.JSONEq(t, want, seen.Load().(string))
 		var line fleet.TaskResult
-		require.NoError(t, json.Unmarshal([]byte(read(t, job.Out, fleet.ResultsFile)), &line))
+		require.NoError(t, json.Unmarshal([]byte(read(t, job.Out, "results.jsonl")), &line))
 		assert.JSONEq(t, want, string(line.Structured))
 	}
 	job.Verify, job.Out, job.Resume = nil, t.TempDir(), false

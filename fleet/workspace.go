@@ -17,7 +17,8 @@ import (
 // workspace gets its own, below Job.Out; it is never used again by another task, and
 // stays there unless Remove is set.
 type Workspace struct {
-	// Kind says how the workspace is made. Default: "", [WorkspaceAsIs].
+	// Kind says how the workspace is made. Default: "", the directory itself, so
+	// that tasks see each other's changes.
 	Kind WorkspaceKind `json:"kind,omitempty"`
 	// From is the directory to use or to copy, or one in the git repository: the task then
 	// works in the same directory of the worktree, which the commit must have. A copy leaves out
@@ -50,7 +51,6 @@ type WorkspaceKind string
 
 // Kinds of workspaces.
 const (
-	WorkspaceAsIs     WorkspaceKind = ""         // the directory itself; tasks see each other's changes
 	WorkspaceCopy     WorkspaceKind = "copy"     // a copy of the directory
 	WorkspaceWorktree WorkspaceKind = "worktree" // a new git worktree, detached at Rev
 )
@@ -66,13 +66,13 @@ func (w *Workspace) check(out string) []error {
 	add := func(field, problem, fix string) {
 		wrong = append(wrong, &sdk.ConfigError{Option: "Workspace." + field, Problem: problem, Fix: fix})
 	}
-	if !slices.Contains([]WorkspaceKind{WorkspaceAsIs, WorkspaceCopy, WorkspaceWorktree}, w.Kind) {
+	if !slices.Contains([]WorkspaceKind{"", WorkspaceCopy, WorkspaceWorktree}, w.Kind) {
 		add("Kind", fmt.Sprintf("is %q, which is no kind", string(w.Kind)), "give copy or worktree, or leave it out")
 	}
 	if w.owned() && out == "" {
 		add("Kind", "has no place for the workspaces: Out is empty", "set Out")
 	}
-	if w.Make != nil && w.Kind != WorkspaceAsIs {
+	if w.Make != nil && w.Kind != "" {
 		add("Make", "is set together with Kind", "give one of them")
 	}
 	if w.Lockfiles != nil {
@@ -85,7 +85,7 @@ func (w *Workspace) check(out string) []error {
 }
 
 // owned reports whether the job makes the directory.
-func (w *Workspace) owned() bool { return w.Kind != WorkspaceAsIs || w.Make != nil }
+func (w *Workspace) owned() bool { return w.Kind != "" || w.Make != nil }
 
 // space is the workspace of an attempt.
 type space struct {

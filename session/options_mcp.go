@@ -39,7 +39,7 @@ type MCPServerConfig struct {
 	// Tools are policies for single tools.
 	Tools []MCPToolPolicy `json:"-"`
 	// Shared lets package fleet start a stdio server once for all sessions with the same configuration, see
-	// fleet.SharedMCP. It is never sent to an agent, and has no effect on a session outside of a fleet. Default: false,
+	// sharedmcp.Servers. It is never sent to an agent, and has no effect on a session outside of a fleet. Default: false,
 	// each agent starts its own server.
 	Shared bool `json:"-"`
 	// Extra are further keys, passed on unchanged.

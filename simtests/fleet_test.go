@@ -229,7 +229,7 @@ func (b *batch) host(h hostOf) error {
 		case op.Kind == journaltest.Write || op.Kind == journaltest.Sync:
 			if !struck {
 				struck = true
-				b.dead = !strings.HasPrefix(op.Name, fleet.ResultsFile) // without a projection the job goes on
+				b.dead = !strings.HasPrefix(op.Name, "results.jsonl") // without a projection the job goes on
 				return h.err
 			}
 		}

@@ -168,7 +168,7 @@ func (b *batch) begun(e *fleet.Event) {
 	b.must(!b.canceled[e.Task] || b.dead, "canceled: %s was started", e.Task)
 	begun := b.old[e.Task]
 	b.old[e.Task] = true
-	b.running[e.Task] = &tried{cuts: b.cuts, resumed: e.Detail == string(fleet.ModeResume)}
+	b.running[e.Task] = &tried{cuts: b.cuts, resumed: e.Detail == "resume"}
 	task := b.tasks[e.Task]
 	if b.dead { // what ended then is not told, and what starts finds that nothing can be written
 		return

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/simtests"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -27,7 +28,7 @@ import (
 type crew struct {
 	*simtests.World
 	tasks []fleet.Task
-	queue *fleet.MemoryQueue
+	queue *queue.Memory
 
 	mu      sync.Mutex
 	working map[string]string          // the member that runs a task
@@ -51,7 +52,7 @@ type member struct {
 func newCrew(w *simtests.World) *crew {
 	c := &crew{
 		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{},
-		queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute, Clock: w.Runtime().Clock(), Executor: w.Runtime().Executor()}),
+		queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: w.Runtime().Clock(), Executor: w.Runtime().Executor()}),
 	}
 	for i := range 1 + w.Rand().IntN(6) {
 		t := fleet.Task{ID: fmt.Sprint("t", i), Prompt: "work"}
@@ -107,35 +108,35 @@ func (l link) broken() error {
 	return nil
 }
 
-// Offer implements fleet.Queue, as the other methods do.
-func (l link) Offer(ctx context.Context, tasks ...fleet.Offer) error {
+// Offer implements queue.Queue, as the other methods do.
+func (l link) Offer(ctx context.Context, tasks ...queue.Offer) error {
 	return errors.Join(l.broken(), l.queue.Offer(ctx, tasks...))
 }
 
-func (l link) Lease(ctx context.Context, task, worker string) (fleet.Lease, error) {
+func (l link) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
 	if err := l.broken(); err != nil {
-		return fleet.Lease{}, err
+		return queue.Lease{}, err
 	}
 	return l.queue.Lease(ctx, task, worker)
 }
 
-func (l link) Extend(ctx context.Context, of fleet.Lease) (fleet.Lease, error) {
+func (l link) Extend(ctx context.Context, of queue.Lease) (queue.Lease, error) {
 	if err := l.broken(); err != nil {
-		return fleet.Lease{}, err
+		return queue.Lease{}, err
 	}
 	switch l.Rand().IntN(8) {
 	case 0:
-		return fleet.Lease{}, errNoNetwork
+		return queue.Lease{}, errNoNetwork
 	case 1: // the queue has forgotten the member, and waits for the end of the lease
 		l.Note("%s loses the lease of %s", l.name, of.Task)
-		return fleet.Lease{}, fleet.ErrLeaseLost
+		return queue.Lease{}, queue.ErrLeaseLost
 	case 2: // it takes too long
-		return fleet.Lease{}, l.Runtime().Executor().Await(ctx, nil)
+		return queue.Lease{}, l.Runtime().Executor().Await(ctx, nil)
 	}
 	return l.queue.Extend(ctx, of)
 }
 
-func (l link) Finish(ctx context.Context, of fleet.Lease, result json.RawMessage) error {
+func (l link) Finish(ctx context.Context, of queue.Lease, result json.RawMessage) error {
 	if err := l.broken(); err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (l link) quicker(ctx context.Context, task string) {
 	l.Sleep(time.Duration(l.Rand().IntN(3)) * time.Second)
 }
 
-func (l link) Release(ctx context.Context, of fleet.Lease) error {
+func (l link) Release(ctx context.Context, of queue.Lease) error {
 	l.mu.Lock()
 	if l.working[of.Task] == l.name { // an attempt that the end of the job cuts short has no event
 		delete(l.working, of.Task)
@@ -193,7 +194,7 @@ func (l link) Release(ctx context.Context, of fleet.Lease) error {
 	return l.queue.Release(ctx, of)
 }
 
-func (l link) Watch(ctx context.Context) iter.Seq2[fleet.Change, error] { return l.queue.Watch(ctx) }
+func (l link) Watch(ctx context.Context) iter.Seq2[queue.Change, error] { return l.queue.Watch(ctx) }
 
 // saw checks that no two members ever run the same task.
 func (m *member) saw(e fleet.Event) {
@@ -321,7 +322,7 @@ func (m *member) live() {
 		err := m.run(-1)
 		var stopped *fleet.StoppedError
 		if errors.As(err, &stopped) && stopped.Reason == fleet.StopQueue { // an answer that was lost
-			assert.NotErrorIs(m, err, fleet.ErrLeaseLost, "a lost lease is no failure of the queue")
+			assert.NotErrorIs(m, err, queue.ErrLeaseLost, "a lost lease is no failure of the queue")
 			m.Sometimes("the queue failed in the middle of a job", true)
 			continue
 		}
@@ -368,7 +369,7 @@ func TestExploreASharedJob(t *testing.T) {
 			}
 			for _, m := range members {
 				got := m.last[id]
-				if r.Status.Family() != fleet.FamilyNotRun { // that, each says by itself
+				if r.Status.Family() != "not_run" { // that, each says by itself
 					assert.Equal(w, r.Fence, got.Fence, "%s of %s", id, m.name)
 					assert.Equal(w, r.Worker, got.Worker, "%s of %s", id, m.name)
 				}

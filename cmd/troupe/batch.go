@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/estimate"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/runtime"
 )
@@ -231,7 +232,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	after := h.Snapshot()
 	code := s.afterAcceptance(c, &after, s.summary(c, h.Progress(), failed, w.signal()))
 	if job.Sample > 0 && code != exitOutput && code != exitPipe {
-		if err := c.text(s.estimateText(fleet.NewEstimate(len(job.Tasks), results))); err != nil {
+		if err := c.text(s.estimateText(estimate.New(len(job.Tasks), results))); err != nil {
 			return c.outputLost(err)
 		}
 	}
@@ -246,7 +247,7 @@ func (s *settings) afterAcceptance(c *console, j *fleet.Snapshot, code int) int 
 			count[t.OnAccept.State]++
 		}
 	}
-	delete(count, fleet.OnAcceptDone)
+	delete(count, "done")
 	if len(count) == 0 {
 		return code
 	}
@@ -280,7 +281,7 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 		text += fmt.Sprintf("; %s %s denied", shown.Count(p.Denied, "call of tools"), shown.Verb(p.Denied, "was", "were"))
 	}
 	text += "\n"
-	if report := filepath.Join(s.batch.job.Out, fleet.ReportFile); writtenSince(report, p.Started) {
+	if report := filepath.Join(s.batch.job.Out, "report.html"); writtenSince(report, p.Started) {
 		text += report + "\n"
 	}
 	if err := c.text(text); err != nil {

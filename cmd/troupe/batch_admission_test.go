@@ -61,7 +61,7 @@ func TestBatchStartsGently(t *testing.T) {
 	w, file := newWorld(), taskFile(t, "tasks.jsonl", strings.Repeat("{\"prompt\":\"x\"}\n", 3))
 	require.Equal(t, exitOK, w.run("batch", "-a", script(t, answering), file, "-q", "-j", "3", "--starts-per-second", "20"), w.err)
 	var s fleet.Summary
-	text, err := os.ReadFile(filepath.Join(outOf(file), fleet.SummaryFile))
+	text, err := os.ReadFile(filepath.Join(outOf(file), "summary.json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &s))
 	assert.Equal(t, 3, s.Accepted)

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
-	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/estimate"
 )
 
 // estimateText says what all tasks will use, after those of --estimate have run.
-func (s *settings) estimateText(e fleet.Estimate) string {
+func (s *settings) estimateText(e estimate.Estimate) string {
 	if e.Samples == 0 {
 		return "no task has run, so nothing can be estimated\n"
 	}
 	job := &s.batch.job
 	var b strings.Builder
 	fmt.Fprintf(&b, "all %s, estimated from %d (%d accepted):\n", shown.Count(e.Tasks, "task"), e.Samples, e.Accepted)
-	row := func(name string, p fleet.Projection, format func(float64) string) {
+	row := func(name string, p estimate.Projection, format func(float64) string) {
 		if p.Total > 0 {
 			fmt.Fprintf(&b, "  %-20s %s", name, format(p.Total))
 			if e.Samples > 1 && e.Samples < e.Tasks {

@@ -118,6 +118,7 @@ func placeFlags() []flagSpec {
 		{name: "resume", short: "r", help: "go on with the job in --out; finished tasks are not run again", set: on(func(s *settings) *bool { return &s.batch.job.Resume })},
 		{name: "workspace", short: "w", arg: "KIND", help: "where a task works: as-is (in --cwd), copy, or worktree (of the git repository in --cwd); default: as-is", set: oneOf(func(s *settings) *string { return &s.batch.workspace }, "as-is", "copy", "worktree")},
 		{name: "setup", arg: "COMMAND", help: "run by sh in each new copy or worktree", set: text(func(s *settings) *string { return &s.batch.setup })},
+		{name: "shared-mcp-dir", arg: "DIR", help: "the working directory of MCP servers that are marked shared, so that tasks in copies and worktrees share them; default: that of the task", set: text(func(s *settings) *string { return &s.batch.job.SharedMCPDir })},
 		{name: "setups", arg: "N", help: "how many setups and teardowns run at the same time; default: 2", set: number(1, func(s *settings) *int { return &s.batch.job.Setups })},
 	}
 }

@@ -112,10 +112,10 @@ func drawTasks(w io.Writer, p fleet.Progress, now time.Time) error {
 			return err
 		}
 		again := ""
-		if r.Attempt > 1 {
-			again = fmt.Sprintf(", attempt %d", r.Attempt)
+		if r.Attempts > 1 {
+			again = fmt.Sprintf(", attempt %d", r.Attempts)
 		}
-		if _, err := fmt.Fprintf(w, "  %-20s %-16s %s%s\n", shorten(r.Task, 20), shorten(r.Doing, 16), rounded(now.Sub(r.Since)), again); err != nil {
+		if _, err := fmt.Fprintf(w, "  %-20s %-16s %s%s\n", shorten(r.ID, 20), shorten(r.Doing, 16), rounded(now.Sub(r.Since)), again); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (p *progress) event(e fleet.Event) {
 	case fleet.EventRecovered:
 		p.line(e.Detail)
 	case fleet.EventOnAccept:
-		if e.Detail != string(fleet.OnAcceptDone) {
+		if e.Detail != "done" {
 			p.line("the command after " + printable(e.Task) + " was accepted: " + shorten(e.Detail, 400))
 		}
 	case fleet.EventStopped:

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/estimate"
 )
 
 const answering = `default: [{text: "You said: ${prompt}"}]`
@@ -27,7 +28,7 @@ func taskFile(t *testing.T, name, text string) string {
 
 func resultsIn(t *testing.T, dir string) map[string]fleet.TaskResult {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, fleet.ResultsFile))
+	text, err := os.ReadFile(filepath.Join(dir, "results.jsonl"))
 	require.NoError(t, err)
 	all := map[string]fleet.TaskResult{}
 	for line := range strings.Lines(string(text)) {
@@ -64,7 +65,7 @@ func TestBatchReadsTasks(t *testing.T) {
 				assert.Equal(t, "You said: "+prompt, results[id].Text)
 			}
 			assert.Contains(t, w.out.String(), " accepted; $")
-			assert.FileExists(t, filepath.Join(outOf(file), fleet.ReportFile))
+			assert.FileExists(t, filepath.Join(outOf(file), "report.html"))
 		})
 	}
 }
@@ -293,9 +294,9 @@ func TestEstimateText(t *testing.T) {
 	t.Parallel()
 	s := &settings{}
 	s.batch.job.Out = "tasks.out"
-	assert.Contains(t, s.estimateText(fleet.NewEstimate(3, nil)), "nothing can be estimated")
+	assert.Contains(t, s.estimateText(estimate.New(3, nil)), "nothing can be estimated")
 	free := fleet.TaskResult{Status: fleet.Failed, Attempts: make([]fleet.Attempt, 1), Usage: fleet.Usage{Turns: 3, Tokens: fleet.Tokens{Input: 40_000}, Wall: fleet.Duration(time.Minute)}}
-	text := s.estimateText(fleet.NewEstimate(100, []fleet.TaskResult{free}))
+	text := s.estimateText(estimate.New(100, []fleet.TaskResult{free}))
 	for _, want := range []string{
 		"estimated from 1 (0 accepted)", "the agent reports no cost", "turns                300 (a task: 3 to 3)",
 		"input tokens         4M (a task: 40k to 40k)", "time of the agents   1h40m0s", "elapsed, 4 at a time 25m0s\n", "one sample does not show",
@@ -303,5 +304,5 @@ func TestEstimateText(t *testing.T) {
 		assert.Contains(t, text, want)
 	}
 	s.batch.job.Pace = &fleet.Pace{}
-	assert.NotContains(t, s.estimateText(fleet.NewEstimate(100, []fleet.TaskResult{free})), "elapsed", "nobody knows how many run at a time")
+	assert.NotContains(t, s.estimateText(estimate.New(100, []fleet.TaskResult{free})), "elapsed", "nobody knows how many run at a time")
 }

@@ -272,9 +272,9 @@ func stateText(t *fleet.TaskInfo) string {
 	switch {
 	case t.State == fleet.TaskOver:
 		return string(t.Status)
-	case t.Next == fleet.ModeResume:
+	case t.Next == "resume":
 		return "to resume"
-	case t.Next == fleet.ModeAgain:
+	case t.Next == "again":
 		return "to begin again"
 	}
 	return string(t.State)

@@ -104,7 +104,7 @@ func run(ctx context.Context, a arguments, say func(line string)) (err error) {
 		say(fmt.Sprintf("[%3d/%d] %-12s %s", accepted, len(tasks), r.ID, r.Status))
 	}
 	say(fmt.Sprintf("accepted: %d of %d; not at the first attempt: %d", accepted, len(tasks), again))
-	say("report: " + filepath.Join(a.out, fleet.ReportFile))
+	say("report: " + filepath.Join(a.out, "report.html"))
 	if accepted < len(tasks) {
 		return fmt.Errorf("tasks that were not accepted: %d", len(tasks)-accepted)
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"github.com/agent-troupe/troupe/fleet"
 )
 
 func Example() {
@@ -19,7 +17,7 @@ func Example() {
 	var said []string
 	err = run(context.Background(), arguments{agent: "scripted", out: dir, concurrency: 16}, func(line string) { said = append(said, line) })
 	fmt.Println(err, said[len(said)-2])
-	for _, name := range []string{fleet.ResultsFile, fleet.SummaryFile, fleet.ReportFile} {
+	for _, name := range []string{"results.jsonl", "summary.json", "report.html"} {
 		_, err := os.Stat(filepath.Join(dir, name))
 		fmt.Println(name, err)
 	}

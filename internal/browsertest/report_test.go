@@ -87,7 +87,7 @@ func report(t *testing.T, job fleet.Job) string {
 	for _, err := range fleet.Run(t.Context(), job) {
 		require.NoError(t, err)
 	}
-	return filepath.Join(job.Out, fleet.ReportFile)
+	return filepath.Join(job.Out, "report.html")
 }
 
 func agent(turns ...scripted.Turn) *sdk.Options {

@@ -50,7 +50,7 @@ func TestHostGitRunsNothingOfTheAgents(t *testing.T) {
 			_, err = fmt.Fprintf(f, "[core]\n\tfsmonitor = %s\n", program)
 			return err
 		}, fleet.Task{}},
-		"a directory as it is, and ExpectChange": {fleet.WorkspaceAsIs, func(_ *testing.T, dir, program string) error {
+		"a directory as it is, and ExpectChange": {"", func(_ *testing.T, dir, program string) error {
 			f, err := os.OpenFile(filepath.Join(dir, ".git", "config"), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
 				return err
@@ -69,7 +69,7 @@ func TestHostGitRunsNothingOfTheAgents(t *testing.T) {
 			task.ID, task.Prompt = "t", "x"
 			o := acting(func() error {
 				dir := repo
-				if w.kind != fleet.WorkspaceAsIs {
+				if w.kind != "" {
 					dir = filepath.Join(out, "workspaces", "t", "1")
 				}
 				return w.plant(t, dir, program)

@@ -74,7 +74,7 @@ func TestReportShowsTheRestOfATranscript(t *testing.T) {
 			if !strings.Contains(transcript, "deleted the backups") {
 				t.Skip("the session itself has ended")
 			}
-			shown, err := exec.Command("node", viewer, filepath.Join(out, fleet.ReportFile)).CombinedOutput()
+			shown, err := exec.Command("node", viewer, filepath.Join(out, "report.html")).CombinedOutput()
 			require.NoError(t, err, "%s", shown)
 			if !strings.Contains(string(shown), "deleted the backups") {
 				t.Errorf("the report does not show what came after it: %s", shown)

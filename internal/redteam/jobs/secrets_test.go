@@ -22,7 +22,7 @@ var packs = regexp.MustCompile(`<script type="application/octet-stream" id="[^"]
 // wholeReport is the text of a report, and of the transcripts in it.
 func wholeReport(t *testing.T, out string) string {
 	t.Helper()
-	page := readAll(t, filepath.Join(out, fleet.ReportFile))
+	page := readAll(t, filepath.Join(out, "report.html"))
 	text := page
 	for _, m := range packs.FindAllStringSubmatch(page, -1) {
 		raw, err := base64.RawURLEncoding.DecodeString(m[1])

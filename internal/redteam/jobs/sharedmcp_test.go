@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
-	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -90,14 +90,14 @@ func mcpServer() {
 
 type sharing struct {
 	t *testing.T
-	*fleet.SharedMCP
+	*sharedmcp.Servers
 }
 
-func newSharing(t *testing.T, o fleet.SharedMCPOptions) *sharing {
+func newSharing(t *testing.T, o sharedmcp.Options) *sharing {
 	t.Helper()
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
-	s := &sharing{t, fleet.NewSharedMCP(rt, o)}
+	s := &sharing{t, sharedmcp.New(rt, o)}
 	t.Cleanup(func() {
 		_ = s.Close(context.Background())
 		_ = rt.Shutdown(context.Background())
@@ -136,7 +136,7 @@ func call(ctx context.Context, m *sdk.MCPServer, do, what, meta string) (string,
 func TestSharedServersEnvironment(t *testing.T) {
 	t.Setenv("REDTEAM2_SECRET", "the host's secret")
 	t.Setenv("NODE_OPTIONS", "--require=/tmp/evil.js") // the launch of an agent always removes it
-	s := newSharing(t, fleet.SharedMCPOptions{})
+	s := newSharing(t, sharedmcp.Options{})
 	for name, o := range map[string]*sdk.Options{
 		"CleanEnv": {CleanEnv: true, Env: map[string]string{"PATH": os.Getenv("PATH")}},
 		"UnsetEnv": {UnsetEnv: []string{"REDTEAM2_SECRET"}},
@@ -165,7 +165,7 @@ func listening(ctx context.Context, got func(method, params string)) context.Con
 // What a server says after its answer to one session must not reach another one, whose call
 // happens to be the only open one then.
 func TestSharedServersLateWords(t *testing.T) {
-	s := newSharing(t, fleet.SharedMCPOptions{Dir: t.TempDir()})
+	s := newSharing(t, sharedmcp.Options{Dir: t.TempDir()})
 	a, b := s.session(&sdk.Options{Cwd: t.TempDir()}), s.session(&sdk.Options{Cwd: t.TempDir()})
 	var mu sync.Mutex
 	var heard []string
@@ -194,7 +194,7 @@ func TestSharedServersLateWords(t *testing.T) {
 // MCP servers that it starts. A server that is shared must not be started on the host
 // instead, without a word.
 func TestSharedServersStayInTheContainer(t *testing.T) {
-	s := newSharing(t, fleet.SharedMCPOptions{Dir: t.TempDir()})
+	s := newSharing(t, sharedmcp.Options{Dir: t.TempDir()})
 	asked := 0
 	o := &sdk.Options{
 		Cwd: t.TempDir(), Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/true"}),

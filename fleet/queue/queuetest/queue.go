@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // Queue is a queue to test, and how its leases end.
 type Queue struct {
-	fleet.Queue
+	queue.Queue
 	// Expire lets so much time pass that every lease that is not extended meanwhile has ended.
 	// nil: leases do not end by themselves, and what needs it is skipped.
 	Expire func()
@@ -58,11 +58,11 @@ func RunQueue(t *testing.T, open func(t *testing.T) Queue) {
 func offer(t *testing.T, q Queue, tasks ...string) {
 	t.Helper()
 	for _, task := range tasks {
-		require.NoError(t, q.Offer(t.Context(), fleet.Offer{Task: task, Hash: "h"}))
+		require.NoError(t, q.Offer(t.Context(), queue.Offer{Task: task, Hash: "h"}))
 	}
 }
 
-func lease(t *testing.T, q Queue, task, worker string) fleet.Lease {
+func lease(t *testing.T, q Queue, task, worker string) queue.Lease {
 	t.Helper()
 	l, err := q.Lease(t.Context(), task, worker)
 	require.NoError(t, err)
@@ -73,12 +73,12 @@ func lease(t *testing.T, q Queue, task, worker string) fleet.Lease {
 }
 
 // lost checks that a lease is good for nothing.
-func lost(t *testing.T, q Queue, l fleet.Lease) {
+func lost(t *testing.T, q Queue, l queue.Lease) {
 	t.Helper()
 	_, err := q.Extend(t.Context(), l)
-	require.ErrorIs(t, err, fleet.ErrLeaseLost, "Extend")
-	require.ErrorIs(t, q.Release(t.Context(), l), fleet.ErrLeaseLost, "Release")
-	require.ErrorIs(t, q.Finish(t.Context(), l, json.RawMessage(`{"void":true}`)), fleet.ErrLeaseLost, "Finish")
+	require.ErrorIs(t, err, queue.ErrLeaseLost, "Extend")
+	require.ErrorIs(t, q.Release(t.Context(), l), queue.ErrLeaseLost, "Release")
+	require.ErrorIs(t, q.Finish(t.Context(), l, json.RawMessage(`{"void":true}`)), queue.ErrLeaseLost, "Finish")
 }
 
 func exclusive(t *testing.T, q Queue) {
@@ -86,7 +86,7 @@ func exclusive(t *testing.T, q Queue) {
 	l := lease(t, q, "a", "w1")
 	for _, worker := range []string{"w2", "w1"} { // a worker that has forgotten its lease waits, too
 		_, err := q.Lease(t.Context(), "a", worker)
-		var taken *fleet.LeasedError
+		var taken *queue.LeasedError
 		require.ErrorAs(t, err, &taken)
 		assert.Equal(t, "a", taken.Task)
 		assert.Equal(t, "w1", taken.Worker)
@@ -98,8 +98,8 @@ func exclusive(t *testing.T, q Queue) {
 func unknown(t *testing.T, q Queue) {
 	offer(t, q, "a")
 	_, err := q.Lease(t.Context(), "A", "w")
-	require.ErrorIs(t, err, fleet.ErrNotOffered)
-	lost(t, q, fleet.Lease{Task: "A", Worker: "w", Fence: 1})
+	require.ErrorIs(t, err, queue.ErrNotOffered)
+	lost(t, q, queue.Lease{Task: "A", Worker: "w", Fence: 1})
 }
 
 func fences(t *testing.T, q Queue) {
@@ -121,16 +121,16 @@ func offers(t *testing.T, q Queue) {
 	require.NoError(t, q.Finish(t.Context(), lease(t, q, "over", "w1"), json.RawMessage(`{}`)))
 	offer(t, q, "leased", "over", "over")
 	_, err := q.Lease(t.Context(), "leased", "w2")
-	require.ErrorAs(t, err, new(*fleet.LeasedError))
+	require.ErrorAs(t, err, new(*queue.LeasedError))
 	_, err = q.Lease(t.Context(), "over", "w2")
-	require.ErrorIs(t, err, fleet.ErrFinished)
+	require.ErrorIs(t, err, queue.ErrFinished)
 	require.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{}`)), "the lease is still good")
 	require.NoError(t, q.Offer(t.Context()), "no tasks")
 }
 
 func otherHash(t *testing.T, q Queue) {
 	offer(t, q, "a")
-	require.ErrorIs(t, q.Offer(t.Context(), fleet.Offer{Task: "a", Hash: "h2"}), fleet.ErrOtherTasks)
+	require.ErrorIs(t, q.Offer(t.Context(), queue.Offer{Task: "a", Hash: "h2"}), queue.ErrOtherHash)
 	lease(t, q, "a", "w")
 }
 
@@ -139,10 +139,10 @@ func over(t *testing.T, q Queue) {
 	l := lease(t, q, "a", "w1")
 	require.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{"n":1}`)))
 	_, err := q.Lease(t.Context(), "a", "w2")
-	require.ErrorIs(t, err, fleet.ErrFinished)
+	require.ErrorIs(t, err, queue.ErrFinished)
 	_, err = q.Extend(t.Context(), l)
-	require.ErrorIs(t, err, fleet.ErrLeaseLost)
-	require.ErrorIs(t, q.Release(t.Context(), l), fleet.ErrLeaseLost)
+	require.ErrorIs(t, err, queue.ErrLeaseLost)
+	require.ErrorIs(t, q.Release(t.Context(), l), queue.ErrLeaseLost)
 	assert.JSONEq(t, `{"n":1}`, string(resultOf(t, q, "a")))
 }
 
@@ -154,7 +154,7 @@ func finishAgain(t *testing.T, q Queue) {
 	require.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{"n":2}`)))
 	assert.JSONEq(t, `{"n":1}`, string(resultOf(t, q, "a")), "the first one counts")
 	l.Fence++
-	require.ErrorIs(t, q.Finish(t.Context(), l, json.RawMessage(`{"n":3}`)), fleet.ErrLeaseLost)
+	require.ErrorIs(t, q.Finish(t.Context(), l, json.RawMessage(`{"n":3}`)), queue.ErrLeaseLost)
 }
 
 func released(t *testing.T, q Queue) {
@@ -165,7 +165,7 @@ func released(t *testing.T, q Queue) {
 	l := lease(t, q, "a", "w2")
 	lost(t, q, old)
 	require.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{"by":"w2"}`)))
-	require.ErrorIs(t, q.Finish(t.Context(), old, json.RawMessage(`{"by":"w1"}`)), fleet.ErrLeaseLost)
+	require.ErrorIs(t, q.Finish(t.Context(), old, json.RawMessage(`{"by":"w1"}`)), queue.ErrLeaseLost)
 	assert.JSONEq(t, `{"by":"w2"}`, string(resultOf(t, q, "a")))
 }
 
@@ -236,7 +236,7 @@ func results(t *testing.T, q Queue) {
 
 // watching is a loop over Watch.
 type watching struct {
-	changes chan fleet.Change
+	changes chan queue.Change
 	ended   chan error
 	stop    context.CancelFunc
 }
@@ -246,7 +246,7 @@ const patience = 30 * time.Second
 func watch(t *testing.T, q Queue) *watching {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	w := &watching{make(chan fleet.Change, 1000), make(chan error, 1), stop}
+	w := &watching{make(chan queue.Change, 1000), make(chan error, 1), stop}
 	go func() { //troupe:seam a test of a queue, which no simulation runs
 		var failed error
 		for c, err := range q.Watch(ctx) {
@@ -263,7 +263,7 @@ func watch(t *testing.T, q Queue) *watching {
 }
 
 // until returns the first change of a task that is so.
-func (w *watching) until(t *testing.T, task string, state fleet.QueueState) fleet.Change {
+func (w *watching) until(t *testing.T, task string, state queue.State) queue.Change {
 	t.Helper()
 	limit := time.NewTimer(patience) //troupe:seam a test of a queue, which no simulation runs
 	defer limit.Stop()
@@ -286,7 +286,7 @@ func resultOf(t *testing.T, q Queue, task string) json.RawMessage {
 	t.Helper()
 	w := watch(t, q)
 	defer w.stop()
-	return w.until(t, task, fleet.QueueOver).Result
+	return w.until(t, task, queue.Over).Result
 }
 
 func watchBegins(t *testing.T, q Queue) {
@@ -296,13 +296,13 @@ func watchBegins(t *testing.T, q Queue) {
 	require.NoError(t, q.Finish(t.Context(), done, json.RawMessage(`{"n":1}`)))
 	for range 2 { // each loop has all of it
 		w := watch(t, q)
-		assert.Empty(t, w.until(t, "free", fleet.QueueFree).Worker)
+		assert.Empty(t, w.until(t, "free", queue.Free).Worker)
 		w = watch(t, q)
-		c := w.until(t, "leased", fleet.QueueLeased)
+		c := w.until(t, "leased", queue.Leased)
 		assert.Equal(t, "w1", c.Worker)
 		assert.Equal(t, l.Fence, c.Fence)
 		w = watch(t, q)
-		c = w.until(t, "over", fleet.QueueOver)
+		c = w.until(t, "over", queue.Over)
 		assert.Equal(t, "w2", c.Worker)
 		assert.Equal(t, done.Fence, c.Fence)
 		assert.JSONEq(t, `{"n":1}`, string(c.Result))
@@ -313,17 +313,17 @@ func watchChanges(t *testing.T, q Queue) {
 	w, other := watch(t, q), watch(t, q)
 	offer(t, q, "a")
 	for _, w := range []*watching{w, other} {
-		w.until(t, "a", fleet.QueueFree)
+		w.until(t, "a", queue.Free)
 	}
 	l := lease(t, q, "a", "w1")
 	for _, w := range []*watching{w, other} {
-		assert.Equal(t, l.Fence, w.until(t, "a", fleet.QueueLeased).Fence)
+		assert.Equal(t, l.Fence, w.until(t, "a", queue.Leased).Fence)
 	}
 	require.NoError(t, q.Release(t.Context(), l))
-	w.until(t, "a", fleet.QueueFree)
+	w.until(t, "a", queue.Free)
 	require.NoError(t, q.Finish(t.Context(), lease(t, q, "a", "w2"), json.RawMessage(`{"n":2}`)))
 	for _, w := range []*watching{w, other} {
-		c := w.until(t, "a", fleet.QueueOver)
+		c := w.until(t, "a", queue.Over)
 		assert.Equal(t, "w2", c.Worker)
 		assert.JSONEq(t, `{"n":2}`, string(c.Result))
 	}
@@ -333,15 +333,15 @@ func watchExpiry(t *testing.T, q Queue) {
 	offer(t, q, "a")
 	lease(t, q, "a", "w1")
 	w := watch(t, q)
-	w.until(t, "a", fleet.QueueLeased)
+	w.until(t, "a", queue.Leased)
 	q.expire(t)
-	w.until(t, "a", fleet.QueueFree)
+	w.until(t, "a", queue.Free)
 }
 
 func watchEnds(t *testing.T, q Queue) {
 	offer(t, q, "a", "b")
 	w := watch(t, q)
-	w.until(t, "b", fleet.QueueFree)
+	w.until(t, "b", queue.Free)
 	w.stop()
 	limit := time.NewTimer(patience) //troupe:seam a test of a queue, which no simulation runs
 	defer limit.Stop()
@@ -378,8 +378,8 @@ func workers(t *testing.T, q Queue) {
 		all.Go(func() { //troupe:seam a test of a queue, which no simulation runs
 			for _, task := range names {
 				l, err := q.Lease(t.Context(), task, fmt.Sprint("w", i))
-				var taken *fleet.LeasedError
-				if errors.As(err, &taken) || errors.Is(err, fleet.ErrFinished) {
+				var taken *queue.LeasedError
+				if errors.As(err, &taken) || errors.Is(err, queue.ErrFinished) {
 					continue
 				}
 				if err == nil {

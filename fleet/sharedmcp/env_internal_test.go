@@ -1,10 +1,9 @@
-package fleet
+package sharedmcp
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/sdk"
@@ -33,25 +32,6 @@ func TestEnvironmentOfASharedServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			assert.Equal(t, c.want, sharedEnv(host, &c.o, c.own))
-		})
-	}
-}
-
-// Where it cannot be shared the job does not start.
-func TestJobsWithServersThatCannotBeShared(t *testing.T) {
-	t.Parallel()
-	for name, o := range map[string]*sdk.Options{
-		"in a container": {Spawner: sdk.SpawnThrough(nil), MCPServers: map[string]sdk.MCPServerConfig{"db": {Command: "x", Shared: true}}},
-		"with a URL":     {MCPServers: map[string]sdk.MCPServerConfig{"db": {Type: "http", URL: "https://x", Shared: true}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			job := Job{Tasks: []Task{{ID: "a", Prompt: "x"}}, Options: o}
-			require.ErrorContains(t, job.Validate(), `MCPServers["db"].Shared`)
-			_, err := NewSharedMCP(nil, SharedMCPOptions{}).Share(t.Context(), o)
-			require.NotEmpty(t, sdk.ConfigErrors(err))
-			o.MCPServers["db"] = sdk.MCPServerConfig{Command: "x"}
-			require.NoError(t, job.Validate())
 		})
 	}
 }

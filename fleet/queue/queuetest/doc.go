@@ -1,4 +1,4 @@
-// Package queuetest tests implementations of fleet.Queue and fleet.Store:
+// Package queuetest tests implementations of queue.Queue and queue.Store:
 //
 //	func TestQueue(t *testing.T) {
 //		queuetest.RunQueue(t, func(t *testing.T) queuetest.Queue {
@@ -8,7 +8,7 @@
 //	}
 //
 //	func TestStore(t *testing.T) {
-//		queuetest.RunStore(t, func(t *testing.T) fleet.Store { return fleet.DirStore(t.TempDir()) })
+//		queuetest.RunStore(t, func(t *testing.T) queue.Store { return queue.DirStore(t.TempDir()) })
 //	}
 //
 // Queues and stores themselves must not live here.

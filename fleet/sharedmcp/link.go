@@ -1,4 +1,4 @@
-package fleet
+package sharedmcp
 
 import (
 	"bufio"
@@ -274,11 +274,19 @@ func (l *sharedLink) readErrors() {
 	}
 }
 
-// said is the end of stderr.
-func (l *sharedLink) said() []byte {
+// said is the end of stderr, to follow an error.
+func (l *sharedLink) said() string {
+	const most = 500
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return bytes.Clone(l.tail)
+	text := strings.TrimSpace(strings.ToValidUTF8(string(l.tail), "\uFFFD"))
+	if text == "" {
+		return ""
+	}
+	if len(text) > most {
+		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	}
+	return ": " + text
 }
 
 // take handles a message of the server.

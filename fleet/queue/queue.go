@@ -1,4 +1,4 @@
-package fleet
+package queue
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 // A queue serves one job. Its size is that of the job: it forgets nothing.
 type Queue interface {
 	// Offer makes tasks known. A task that is known stays as it is, leased or over. If it
-	// was offered with another hash, the error matches [ErrOtherTasks].
+	// was offered with another hash, the error matches [ErrOtherHash].
 	Offer(ctx context.Context, tasks ...Offer) error
 	// Lease gives a task to a worker, at once or not at all. The error is a *[LeasedError]
 	// while another lease is valid, and matches [ErrFinished] or [ErrNotOffered].
@@ -28,7 +28,7 @@ type Queue interface {
 	// Extend returns the lease with a later Until. The error matches [ErrLeaseLost] if the
 	// lease is not valid any more.
 	Extend(ctx context.Context, l Lease) (Lease, error)
-	// Finish ends a task with its result, which is a [TaskResult] in JSON. The error matches
+	// Finish ends a task with its result, which is a fleet.TaskResult in JSON. The error matches
 	// [ErrLeaseLost] if the lease is not valid any more: the result then counts for nothing. A
 	// second call with the lease that has finished the task does nothing.
 	Finish(ctx context.Context, l Lease, result json.RawMessage) error
@@ -73,20 +73,20 @@ type Lease struct {
 // Change says where a task stands.
 type Change struct {
 	Task   string
-	State  QueueState
+	State  State
 	Worker string          // that has the lease, or has finished the task; "" if it is free
 	Fence  uint64          // of its lease
-	Result json.RawMessage // of QueueOver
+	Result json.RawMessage // of Over
 }
 
-// QueueState is where a task of a [Queue] stands.
-type QueueState string
+// State is where a task of a [Queue] stands.
+type State string
 
 // States.
 const (
-	QueueFree   QueueState = "free"
-	QueueLeased QueueState = "leased"
-	QueueOver   QueueState = "over"
+	Free   State = "free"
+	Leased State = "leased"
+	Over   State = "over"
 )
 
 // Errors of a [Queue], to be matched with errors.Is.
@@ -97,6 +97,8 @@ var (
 	ErrFinished = errors.New("the task has a result already")
 	// ErrNotOffered says that the queue does not know a task.
 	ErrNotOffered = errors.New("the task was not offered")
+	// ErrOtherHash says that the queue knows a task with another content.
+	ErrOtherHash = errors.New("the task has changed since it was offered")
 )
 
 // LeasedError says that another worker has a task.

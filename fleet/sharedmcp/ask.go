@@ -1,4 +1,4 @@
-package fleet
+package sharedmcp
 
 import (
 	"context"
@@ -71,11 +71,25 @@ func (v *sharedView) elicit(ctx context.Context, params json.RawMessage) (json.R
 		request := &protocol.ElicitationRequest{
 			MCPServerName: v.server.name, Message: p.Message, Mode: p.Mode, URL: p.URL, ElicitationID: p.ID, RequestedSchema: p.Schema,
 		}
-		if err := guard("OnElicitation", func() (err error) { answer, err = ask(ctx, request); return err }); err != nil {
-			answer = protocol.ElicitationResult{Action: protocol.ElicitDecline} // the server learns nothing of the host's errors
-		}
+		answer = answered(ctx, ask, request)
 	}
 	return json.Marshal(answer)
+}
+
+// answered is what the user's function answers. If it fails or panics, the answer is a
+// refusal: the server learns nothing of the host's errors.
+func answered(ctx context.Context, ask session.ElicitationHandler, request *protocol.ElicitationRequest) (answer protocol.ElicitationResult) {
+	refused := protocol.ElicitationResult{Action: protocol.ElicitDecline}
+	defer func() {
+		if recover() != nil {
+			answer = refused
+		}
+	}()
+	answer, err := ask(ctx, request)
+	if err != nil {
+		return refused
+	}
+	return answer
 }
 
 // end ends the process and all that it has started, and returns when they are gone. now:
@@ -100,7 +114,7 @@ func (l *sharedLink) end(now bool) error {
 		}
 	}
 	_ = l.fail(sdk.ErrMCPServerClosed)
-	over, stop := kernel.WithTimeout(context.Background(), l.clock, &session.TimeoutError{What: "end of a shared MCP server", Limit: commandGrace})
+	over, stop := kernel.WithTimeout(context.Background(), l.clock, &session.TimeoutError{What: "end of a shared MCP server", Limit: sharedEnd})
 	defer stop()
 	_ = l.exec.Await(over, l.proc.Exited())
 	_, err := l.proc.Sweep(over)

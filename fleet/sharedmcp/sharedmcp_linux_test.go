@@ -1,4 +1,4 @@
-package fleet_test
+package sharedmcp_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -26,67 +26,19 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// serverEnv makes the test's program an MCP server on stdio, which notes each start in the
-// file that it names.
-const serverEnv = "TROUPE_FLEET_TEST_SERVER"
-
-func serverMain() {
-	f, err := os.OpenFile(os.Getenv(serverEnv), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		panic(err)
-	}
-	dir, _ := os.Getwd()
-	_, _ = fmt.Fprintln(f, os.Getpid(), dir)
-	if os.Getenv("BROKEN") != "" {
-		fmt.Fprintln(os.Stderr, "no database")
-		os.Exit(3)
-	}
-	fmt.Println("this line is no message")
-	s := mcpsdk.NewServer(&mcpsdk.Implementation{Name: "db", Version: "1"}, nil)
-	type none struct{}
-	tool := func(name string, run func(context.Context, *mcpsdk.CallToolRequest) string) {
-		mcpsdk.AddTool(s, &mcpsdk.Tool{Name: name, Description: name}, func(ctx context.Context, r *mcpsdk.CallToolRequest, _ none) (*mcpsdk.CallToolResult, any, error) {
-			return &mcpsdk.CallToolResult{Content: []mcpsdk.Content{&mcpsdk.TextContent{Text: run(ctx, r)}}}, nil, nil
-		})
-	}
-	tool("pid", func(context.Context, *mcpsdk.CallToolRequest) string { return fmt.Sprint(os.Getpid()) })
-	tool("die", func(context.Context, *mcpsdk.CallToolRequest) string { os.Exit(3); return "" })
-	tool("wait", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
-		_ = r.Session.NotifyProgress(ctx, &mcpsdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
-		<-ctx.Done()
-		_, _ = fmt.Fprintln(f, "cancelled")
-		return ""
-	})
-	tool("roots", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
-		roots, err := r.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers use it
-		if err != nil {
-			return "error: " + err.Error()
-		}
-		return roots.Roots[0].URI
-	})
-	tool("ask", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
-		answer, err := r.Session.Elicit(ctx, &mcpsdk.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
-		if err != nil {
-			return "error: " + err.Error()
-		}
-		return answer.Action
-	})
-	_ = s.Run(context.Background(), &mcpsdk.StdioTransport{})
-}
-
-// sharing is a SharedMCP with a file in which its servers note their starts.
+// sharing are Servers with a file in which its servers note their starts.
 type sharing struct {
 	t *testing.T
-	*fleet.SharedMCP
+	*sharedmcp.Servers
 	starts string
 	dir    string
 }
 
-func newSharing(t *testing.T, o fleet.SharedMCPOptions) *sharing {
+func newSharing(t *testing.T, o sharedmcp.Options) *sharing {
 	t.Helper()
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
-	s := &sharing{t: t, SharedMCP: fleet.NewSharedMCP(rt, o), starts: t.TempDir() + "/starts", dir: t.TempDir()}
+	s := &sharing{t: t, Servers: sharedmcp.New(rt, o), starts: t.TempDir() + "/starts", dir: t.TempDir()}
 	t.Cleanup(func() {
 		assert.NoError(t, s.Close(context.Background()))
 		assert.NoError(t, rt.Shutdown(context.Background()))
@@ -117,7 +69,7 @@ func (s *sharing) started() []string {
 		return nil
 	}
 	require.NoError(s.t, err)
-	return lines(string(b))
+	return strings.Split(strings.TrimSpace(string(b)), "\n")
 }
 
 // call calls a tool and returns its text.
@@ -135,7 +87,7 @@ func call(ctx context.Context, m *sdk.MCPServer, tool string) (string, error) {
 
 func TestSessionsShareAServer(t *testing.T) {
 	t.Parallel()
-	s := newSharing(t, fleet.SharedMCPOptions{Linger: -1})
+	s := newSharing(t, sharedmcp.Options{Linger: -1})
 	var pids [8]string
 	var all sync.WaitGroup
 	var release [8]func()
@@ -198,7 +150,7 @@ func TestWhatMakesAnotherServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var opts fleet.SharedMCPOptions
+			var opts sharedmcp.Options
 			if tt.dir {
 				opts.Dir = t.TempDir()
 			}
@@ -221,7 +173,7 @@ func TestWhatMakesAnotherServer(t *testing.T) {
 
 func TestAServerWithAURLIsNotShared(t *testing.T) {
 	t.Parallel()
-	s := newSharing(t, fleet.SharedMCPOptions{})
+	s := newSharing(t, sharedmcp.Options{})
 	o := &sdk.Options{MCPServers: map[string]sdk.MCPServerConfig{"web": {Type: "http", URL: "https://h", Shared: true}}}
 	_, err := s.Share(t.Context(), o)
 	require.NotEmpty(t, sdk.ConfigErrors(err))
@@ -231,7 +183,7 @@ func TestAServerWithAURLIsNotShared(t *testing.T) {
 // A call that is under way when the server dies fails, and the next one starts it again.
 func TestASharedServerDies(t *testing.T) {
 	t.Parallel()
-	s := newSharing(t, fleet.SharedMCPOptions{})
+	s := newSharing(t, sharedmcp.Options{})
 	m, release := s.session(s.options())
 	defer release()
 	_, err := call(t.Context(), m, "die")
@@ -243,7 +195,7 @@ func TestASharedServerDies(t *testing.T) {
 
 func TestASharedServerDoesNotStart(t *testing.T) {
 	t.Parallel()
-	s := newSharing(t, fleet.SharedMCPOptions{})
+	s := newSharing(t, sharedmcp.Options{})
 	o := s.options()
 	o.MCPServers["db"].Env["BROKEN"] = "1"
 	for range 3 {
@@ -265,7 +217,7 @@ func TestASharedServerDoesNotStart(t *testing.T) {
 // ends in the server, too; progress comes to its call, under the agent's own token.
 func TestWhatASharedServerAsks(t *testing.T) {
 	t.Parallel()
-	s := newSharing(t, fleet.SharedMCPOptions{Dir: t.TempDir()})
+	s := newSharing(t, sharedmcp.Options{Dir: t.TempDir()})
 	one, two := s.options(), s.options()
 	two.Cwd = t.TempDir()
 	two.OnElicitation = func(_ context.Context, r *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
@@ -310,17 +262,27 @@ func TestWhatASharedServerAsks(t *testing.T) {
 func TestTasksShareAServer(t *testing.T) {
 	t.Parallel()
 	starts := t.TempDir() + "/starts"
-	o := backend(turn(&scripted.ToolUse{Name: "mcp__db__pid"}, &scripted.ToolUse{Name: "mcp__db__ask"}, scripted.Text("done")))
+	o := &sdk.Options{Backend: scripted.New(scripted.WithScript(&scripted.Script{Turns: []scripted.Turn{
+		{Steps: []scripted.Step{&scripted.ToolUse{Name: "mcp__db__pid"}, &scripted.ToolUse{Name: "mcp__db__ask"}, scripted.Text("done")}},
+	}}))}
 	o.MCPServers = map[string]sdk.MCPServerConfig{"db": {Command: os.Args[0], Env: map[string]string{serverEnv: starts}, Shared: true}}
 	o.Policy = &policy.Rules{Allow: []string{"mcp__db__pid"}, Default: policy.Deny}
-	got, err := collect(t, fleet.Job{Tasks: tasks(12), Concurrency: 6, Options: o})
-	require.NoError(t, err)
-	for _, r := range got {
+	tasks := make([]fleet.Task, 12)
+	for i := range tasks {
+		tasks[i] = fleet.Task{ID: fmt.Sprint("t", i), Prompt: "do"}
+	}
+	results := 0
+	for r, err := range fleet.Run(t.Context(), fleet.Job{Tasks: tasks, Concurrency: 6, Options: o}) {
+		require.NoError(t, err)
+		results++
 		assert.Equal(t, fleet.Accepted, r.Status, r.Error)
 		assert.Equal(t, 2, r.ToolCalls)
 		assert.Equal(t, 1, r.Denied, "the gates see each call")
 	}
-	started := lines(read(t, starts))
+	assert.Equal(t, len(tasks), results)
+	noted, err := os.ReadFile(starts)
+	require.NoError(t, err)
+	started := strings.Split(strings.TrimSpace(string(noted)), "\n")
 	require.Len(t, started, 1)
 	var pid int
 	_, _ = fmt.Sscan(started[0], &pid)

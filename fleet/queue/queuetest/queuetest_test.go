@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-troupe/troupe/fleet"
-	"github.com/agent-troupe/troupe/fleet/queuetest"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/fleet/queue/queuetest"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -69,7 +69,7 @@ func TestMemoryQueue(t *testing.T) {
 	queuetest.RunQueue(t, func(*testing.T) queuetest.Queue {
 		c := newClock()
 		return queuetest.Queue{
-			Queue:  fleet.NewMemoryQueue(fleet.MemoryQueueConfig{TTL: time.Minute, Clock: c}),
+			Queue:  queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: c}),
 			Expire: func() { c.pass(time.Minute) },
 		}
 	})
@@ -78,11 +78,11 @@ func TestMemoryQueue(t *testing.T) {
 func TestMemoryQueueWithoutTTL(t *testing.T) {
 	t.Parallel()
 	queuetest.RunQueue(t, func(*testing.T) queuetest.Queue {
-		return queuetest.Queue{Queue: fleet.NewMemoryQueue(fleet.MemoryQueueConfig{})}
+		return queuetest.Queue{Queue: queue.NewMemory(queue.MemoryConfig{})}
 	})
 }
 
 func TestDirStore(t *testing.T) {
 	t.Parallel()
-	queuetest.RunStore(t, func(t *testing.T) fleet.Store { return fleet.DirStore(t.TempDir()) })
+	queuetest.RunStore(t, func(t *testing.T) queue.Store { return queue.DirStore(t.TempDir()) })
 }

@@ -1,4 +1,4 @@
-package fleet
+package sharedmcp
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// SharedMCP starts each stdio MCP server that is marked Shared in Options.MCPServers once
+// Servers start each stdio MCP server that is marked Shared in Options.MCPServers once
 // for all sessions whose configuration of it is the same, in place of once for each
 // session. Sessions reach it over the in-process bridge, so that permission rules, hooks and
 // callbacks see each call as mcp__server__tool, as usual.
@@ -33,8 +33,8 @@ import (
 // a Spawner.
 //
 // Two sessions share a server if its name, command, arguments and environment are equal,
-// because credentials may be there; and, without [SharedMCPOptions.Dir],
-// Options.Cwd and AdditionalDirectories, too. A server starts with the first session that
+// because credentials may be there; and, without [Options.Dir], Cwd and
+// AdditionalDirectories of the session, too. A server starts with the first session that
 // needs it. If it dies, the calls under way fail and the next call starts it again, unless
 // the last starts have failed: then a *[session.BreakerOpenError] is the error for a while.
 //
@@ -45,11 +45,10 @@ import (
 // server's lists to all sessions. Other notifications, such as log messages, belong to no call:
 // they are dropped. MCPServerConfig.AlwaysLoad has no effect.
 //
-// It is safe for concurrent use.
-type SharedMCP struct {
-	opts   SharedMCPOptions
-	rt     *runtime.Runtime
-	marker string // "" or a variable by which a later process finds the servers
+// They are safe for concurrent use.
+type Servers struct {
+	opts Options
+	rt   *runtime.Runtime
 
 	mu     sync.Mutex
 	all    map[[sha256.Size]byte]*sharedServer
@@ -57,38 +56,42 @@ type SharedMCP struct {
 	closed bool
 }
 
-// SharedMCPOptions configure a [SharedMCP]. The zero value works.
-type SharedMCPOptions struct {
+// Options configure [Servers]. The zero value works.
+type Options struct {
 	// Dir is the working directory of all servers. Sessions with different directories then
 	// share them. Default: "", the Cwd of the sessions.
 	Dir string
 	// Linger is how long a server goes on when no session needs it any more. Default: 0,
 	// which is 30 s; negative: it ends at once.
 	Linger time.Duration
+	// Marker is a variable that all servers get in their environment, by which a later process
+	// finds those that outlived this one; see [runtime.Runtime.NewMarker]. "": none.
+	Marker string
 }
 
 const (
 	sharedLinger   = 30 * time.Second
 	sharedStart    = 60 * time.Second // for initialize and tools/list
 	sharedGrace    = 2 * time.Second  // after end of input, and after SIGTERM
+	sharedEnd      = 30 * time.Second // of all processes, once they are killed
 	sharedFailures = 3                // starts in a row
 	sharedCoolDown = time.Second
 	sharedMaxCool  = 30 * time.Second
 )
 
-// NewSharedMCP returns a SharedMCP without servers, whose processes rt starts. Close it.
-func NewSharedMCP(rt *runtime.Runtime, opts SharedMCPOptions) *SharedMCP {
+// New returns Servers of which none runs yet. rt starts their processes. Close them.
+func New(rt *runtime.Runtime, opts Options) *Servers {
 	if opts.Linger == 0 {
 		opts.Linger = sharedLinger
 	}
-	return &SharedMCP{opts: opts, rt: rt, all: make(map[[sha256.Size]byte]*sharedServer)}
+	return &Servers{opts: opts, rt: rt, all: make(map[[sha256.Size]byte]*sharedServer)}
 }
 
 // Share moves the servers of o that are marked Shared from MCPServers to SDKMCPServers, and
 // starts those that do not run. Call release when the session has ended. Several errors are
-// joined: a *[sdk.ConfigError] for a server that cannot be shared, a *[sdk.StartError] for one that
-// cannot be started, a *[session.BreakerOpenError].
-func (s *SharedMCP) Share(ctx context.Context, o *sdk.Options) (release func(), err error) {
+// joined: a *[sdk.ConfigError] for a server that cannot be shared, a *[StartError] for one that
+// does not start.
+func (s *Servers) Share(ctx context.Context, o *sdk.Options) (release func(), err error) {
 	var used []*sharedView
 	release = func() {
 		for _, v := range used {
@@ -135,7 +138,7 @@ func (s *SharedMCP) Share(ctx context.Context, o *sdk.Options) (release func(), 
 }
 
 // enter returns the server of the configuration, which is one session's more.
-func (s *SharedMCP) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*sharedServer, error) {
+func (s *Servers) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*sharedServer, error) {
 	if err := sharedProblem(name, c, o); err != nil {
 		return nil, err
 	}
@@ -195,8 +198,9 @@ func sharedProblem(name string, c *sdk.MCPServerConfig, o *sdk.Options) error {
 	return nil
 }
 
-// checkShared finds the servers of the options that cannot be shared.
-func checkShared(o *sdk.Options) (wrong []error) {
+// Check returns a *[sdk.ConfigError] for each server that is marked Shared and cannot be
+// shared: one with a URL, or of sessions with a Spawner. It starts nothing.
+func Check(o *sdk.Options) (wrong []error) {
 	for _, name := range slices.Sorted(maps.Keys(o.MCPServers)) {
 		if c := o.MCPServers[name]; c.Shared {
 			if err := sharedProblem(name, &c, o); err != nil {
@@ -233,8 +237,12 @@ func sharedEnv(host []string, o *sdk.Options, own map[string]string) []string {
 // notInherited names the variables that the launch of an agent removes. A backend that is not
 // chosen yet counts as all of them.
 func notInherited(o *sdk.Options) []string {
-	switch backendName(o) {
-	case acpAgent:
+	name := ""
+	if o.Backend != nil {
+		name = o.Backend.AgentName()
+	}
+	switch name {
+	case "acp": // acp/acpclient
 		return nil
 	case qoder.Name:
 		return qoder.NotInherited(o.Auth)
@@ -245,7 +253,7 @@ func notInherited(o *sdk.Options) []string {
 }
 
 // leave says that a session does not need the server any more.
-func (s *SharedMCP) leave(v *sharedView) {
+func (s *Servers) leave(v *sharedView) {
 	server := v.server
 	server.forget(v)
 	s.mu.Lock()
@@ -267,7 +275,7 @@ func (s *SharedMCP) leave(v *sharedView) {
 }
 
 // drop ends a server; the lock is held.
-func (s *SharedMCP) drop(server *sharedServer) {
+func (s *Servers) drop(server *sharedServer) {
 	delete(s.all, server.key)
 	if server.timer != nil {
 		server.timer.Stop()
@@ -291,7 +299,7 @@ func (s *SharedMCP) drop(server *sharedServer) {
 }
 
 // Running returns how many servers run or start.
-func (s *SharedMCP) Running() int {
+func (s *Servers) Running() int {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.all)) //troupe:maporder they are counted
 	s.mu.Unlock()
@@ -306,7 +314,7 @@ func (s *SharedMCP) Running() int {
 
 // Close ends all servers and returns when their processes are gone, or with the cause of
 // ctx. Calls under way fail. It may be called more than once.
-func (s *SharedMCP) Close(ctx context.Context) error {
+func (s *Servers) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
 	for _, server := range s.all { //troupe:maporder each of them ends by itself

@@ -1,8 +1,10 @@
-package fleet
+package estimate
 
 import (
 	"math"
 	"time"
+
+	"github.com/agent-troupe/troupe/fleet"
 )
 
 // Estimate is what all tasks of a job will probably use, by what some of them have used.
@@ -10,7 +12,7 @@ type Estimate struct {
 	Tasks    int // of the job
 	Samples  int // tasks that ran; without any, the fields below are zero
 	Accepted int // of Samples
-	// USD, Credits and Turns are as in [Usage], and the tokens as in [Tokens]. What the agent
+	// USD, Credits and Turns are as in [fleet.Usage], and the tokens as in [fleet.Tokens]. What the agent
 	// does not report is zero.
 	USD, Credits, Turns                              Projection
 	InputTokens, OutputTokens, CacheWrite, CacheRead Projection
@@ -28,12 +30,12 @@ type Projection struct {
 	Least, Most float64
 }
 
-// NewEstimate estimates what a number of tasks uses, the tasks of results included. Tasks
+// New estimates what a number of tasks uses, the tasks of results included. Tasks
 // that never ran, such as skipped ones, use nothing and are no samples.
-func NewEstimate(tasks int, results []TaskResult) Estimate {
+func New(tasks int, results []fleet.TaskResult) Estimate {
 	e := Estimate{Tasks: tasks}
 	rest := tasks - len(results)
-	var ran []*TaskResult
+	var ran []*fleet.TaskResult
 	for i := range results {
 		if r := &results[i]; len(r.Attempts) > 0 {
 			ran = append(ran, r)
@@ -45,16 +47,16 @@ func NewEstimate(tasks int, results []TaskResult) Estimate {
 	e.Samples = len(ran)
 	for _, q := range []struct {
 		to *Projection
-		of func(*Usage) float64
+		of func(*fleet.Usage) float64
 	}{
-		{&e.USD, func(u *Usage) float64 { return u.USD }},
-		{&e.Credits, func(u *Usage) float64 { return u.Credits }},
-		{&e.Turns, func(u *Usage) float64 { return float64(u.Turns) }},
-		{&e.InputTokens, func(u *Usage) float64 { return float64(u.Tokens.Input) }},
-		{&e.OutputTokens, func(u *Usage) float64 { return float64(u.Tokens.Output) }},
-		{&e.CacheWrite, func(u *Usage) float64 { return float64(u.Tokens.CacheWrite) }},
-		{&e.CacheRead, func(u *Usage) float64 { return float64(u.Tokens.CacheRead) }},
-		{&e.Seconds, func(u *Usage) float64 { return time.Duration(u.Wall).Seconds() }},
+		{&e.USD, func(u *fleet.Usage) float64 { return u.USD }},
+		{&e.Credits, func(u *fleet.Usage) float64 { return u.Credits }},
+		{&e.Turns, func(u *fleet.Usage) float64 { return float64(u.Turns) }},
+		{&e.InputTokens, func(u *fleet.Usage) float64 { return float64(u.Tokens.Input) }},
+		{&e.OutputTokens, func(u *fleet.Usage) float64 { return float64(u.Tokens.Output) }},
+		{&e.CacheWrite, func(u *fleet.Usage) float64 { return float64(u.Tokens.CacheWrite) }},
+		{&e.CacheRead, func(u *fleet.Usage) float64 { return float64(u.Tokens.CacheRead) }},
+		{&e.Seconds, func(u *fleet.Usage) float64 { return time.Duration(u.Wall).Seconds() }},
 	} {
 		values := make([]float64, len(ran))
 		for i, r := range ran {

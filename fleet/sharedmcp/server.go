@@ -1,4 +1,4 @@
-package fleet
+package sharedmcp
 
 import (
 	"cmp"
@@ -20,9 +20,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// sharedServer is one server of a [SharedMCP], whether its process runs or not.
+// sharedServer is one server of a [Servers], whether its process runs or not.
 type sharedServer struct {
-	home    *SharedMCP
+	home    *Servers
 	key     [sha256.Size]byte
 	name    string
 	command string
@@ -61,7 +61,7 @@ func (s *sharedServer) connected(ctx context.Context) (*sharedLink, error) {
 		id, err := s.permit()
 		if err != nil {
 			s.mu.Unlock()
-			return nil, &sharedFailed{s.name, err}
+			return nil, &StartError{Name: s.name, Err: err}
 		}
 		starting := kernel.NewPromise[*sharedLink]()
 		s.starting = starting
@@ -102,7 +102,7 @@ func (s *sharedServer) start(id uint64, done *kernel.Promise[*sharedLink]) {
 	if err == nil {
 		if err = link.greet(ctx); err != nil {
 			_ = link.end(true)
-			err = fmt.Errorf("%w%s", err, quoted(link.said()))
+			err = fmt.Errorf("%w%s", err, link.said())
 		}
 	}
 	outcome := breaker.Done{ID: id, Succeeded: "started"}
@@ -123,20 +123,20 @@ func (s *sharedServer) start(id uint64, done *kernel.Promise[*sharedLink]) {
 	}
 	s.mu.Unlock()
 	if err != nil {
-		done.Fail(&sharedFailed{s.name, err})
+		done.Fail(&StartError{Name: s.name, Err: err})
 		return
 	}
 	done.Resolve(link)
 }
 
-// sharedFailed says that a shared server did not start. The task may be tried again.
-type sharedFailed struct {
-	name string
-	err  error
+// StartError says that a shared server did not start. A later try may succeed.
+type StartError struct {
+	Name string // of the server in Options.MCPServers
+	Err  error  // a *[sdk.StartError], a *[session.BreakerOpenError], what the server answered, or the end of ctx
 }
 
-func (e *sharedFailed) Error() string { return fmt.Sprintf("%s did not start: %v", e.name, e.err) }
-func (e *sharedFailed) Unwrap() error { return e.err }
+func (e *StartError) Error() string { return fmt.Sprintf("%s did not start: %v", e.Name, e.Err) }
+func (e *StartError) Unwrap() error { return e.Err }
 
 func (s *sharedServer) spawn(ctx context.Context) (*sharedLink, error) {
 	c := session.Command{Names: []string{s.command}, Args: s.args, Dir: s.dir, Env: s.env}
@@ -146,8 +146,8 @@ func (s *sharedServer) spawn(ctx context.Context) (*sharedLink, error) {
 			c.Path = filepath.Join(s.dir, c.Path)
 		}
 	}
-	if s.home.marker != "" {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], s.home.marker+"=1")
+	if s.home.opts.Marker != "" {
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], s.home.opts.Marker+"=1")
 	}
 	p, err := s.home.rt.Spawner().Spawn(ctx, c)
 	if err != nil {

@@ -1,4 +1,4 @@
-package fleet
+package queue
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// MemoryQueueConfig configures a [NewMemoryQueue]. The zero value is ready for use.
-type MemoryQueueConfig struct {
+// MemoryConfig configures a [NewMemory]. The zero value is ready for use.
+type MemoryConfig struct {
 	// TTL is how long a lease is valid. Default: 0, leases do not end by themselves.
 	TTL time.Duration
 	// Clock says when a lease has ended. nil: that of this machine.
@@ -24,11 +24,9 @@ type MemoryQueueConfig struct {
 	Executor session.Executor
 }
 
-// MemoryQueue is a [Queue] in this process, for the jobs of one program. A job without
-// Job.Queue has one for itself.
-type MemoryQueue struct {
-	cfg   MemoryQueueConfig
-	alone bool // one job uses it, which has the results already
+// Memory is a [Queue] in this process, for the jobs of one program.
+type Memory struct {
+	cfg MemoryConfig
 
 	mu       sync.Mutex
 	fence    uint64 // of the last lease
@@ -37,7 +35,7 @@ type MemoryQueue struct {
 	watchers []*watcher
 }
 
-// queued is a task of a MemoryQueue.
+// queued is a task of a Memory.
 type queued struct {
 	Offer
 	lease  Lease // the last one; zero: there was none
@@ -46,30 +44,30 @@ type queued struct {
 	timer  session.Timer   // of lease.Until
 }
 
-// watcher is a loop over MemoryQueue.Watch. The queue's mu guards it.
+// watcher is a loop over Memory.Watch. The queue's mu guards it.
 type watcher struct {
 	pending []Change
 	news    chan struct{} // closed by the next change; nil: nobody waits
 }
 
-// NewMemoryQueue returns an empty queue.
-func NewMemoryQueue(cfg MemoryQueueConfig) *MemoryQueue {
+// NewMemory returns an empty queue.
+func NewMemory(cfg MemoryConfig) *Memory {
 	if cfg.Clock == nil {
 		cfg.Clock = kernel.NewClock(nil)
 	}
 	if cfg.Executor == nil {
 		cfg.Executor = kernel.GoExecutor{}
 	}
-	return &MemoryQueue{cfg: cfg, tasks: map[string]*queued{}}
+	return &Memory{cfg: cfg, tasks: map[string]*queued{}}
 }
 
 // Offer implements [Queue].
-func (q *MemoryQueue) Offer(_ context.Context, tasks ...Offer) error {
+func (q *Memory) Offer(_ context.Context, tasks ...Offer) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, o := range tasks {
 		if t := q.tasks[o.Task]; t != nil && t.Hash != o.Hash {
-			return fmt.Errorf("%w (task %s has changed)", ErrOtherTasks, o.Task)
+			return fmt.Errorf("task %q: %w", o.Task, ErrOtherHash)
 		}
 	}
 	for _, o := range tasks {
@@ -84,7 +82,7 @@ func (q *MemoryQueue) Offer(_ context.Context, tasks ...Offer) error {
 }
 
 // Lease implements [Queue].
-func (q *MemoryQueue) Lease(_ context.Context, task, worker string) (Lease, error) {
+func (q *Memory) Lease(_ context.Context, task, worker string) (Lease, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t := q.tasks[task]
@@ -104,7 +102,7 @@ func (q *MemoryQueue) Lease(_ context.Context, task, worker string) (Lease, erro
 }
 
 // Extend implements [Queue].
-func (q *MemoryQueue) Extend(_ context.Context, l Lease) (Lease, error) {
+func (q *Memory) Extend(_ context.Context, l Lease) (Lease, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t, err := q.held(l)
@@ -116,7 +114,7 @@ func (q *MemoryQueue) Extend(_ context.Context, l Lease) (Lease, error) {
 }
 
 // Finish implements [Queue].
-func (q *MemoryQueue) Finish(_ context.Context, l Lease, result json.RawMessage) error {
+func (q *Memory) Finish(_ context.Context, l Lease, result json.RawMessage) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if t := q.tasks[l.Task]; t != nil && t.result != nil && t.lease.Fence == l.Fence {
@@ -127,15 +125,13 @@ func (q *MemoryQueue) Finish(_ context.Context, l Lease, result json.RawMessage)
 		return err
 	}
 	q.free(t)
-	if t.result = (json.RawMessage{}); !q.alone {
-		t.result = append(t.result, result...)
-	}
+	t.result = append(json.RawMessage{}, result...) // not nil
 	q.tell(t)
 	return nil
 }
 
 // Release implements [Queue].
-func (q *MemoryQueue) Release(_ context.Context, l Lease) error {
+func (q *Memory) Release(_ context.Context, l Lease) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t, err := q.held(l)
@@ -148,7 +144,7 @@ func (q *MemoryQueue) Release(_ context.Context, l Lease) error {
 }
 
 // Watch implements [Queue].
-func (q *MemoryQueue) Watch(ctx context.Context) iter.Seq2[Change, error] {
+func (q *Memory) Watch(ctx context.Context) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		w := &watcher{}
 		q.mu.Lock()
@@ -184,7 +180,7 @@ func (q *MemoryQueue) Watch(ctx context.Context) iter.Seq2[Change, error] {
 }
 
 // held returns the task of a lease that is valid; mu is held, as below.
-func (q *MemoryQueue) held(l Lease) (*queued, error) {
+func (q *Memory) held(l Lease) (*queued, error) {
 	t := q.tasks[l.Task]
 	if t == nil || t.lease.Fence != l.Fence || !q.valid(t) {
 		return nil, fmt.Errorf("task %q: %w", l.Task, ErrLeaseLost)
@@ -192,12 +188,12 @@ func (q *MemoryQueue) held(l Lease) (*queued, error) {
 	return t, nil
 }
 
-func (q *MemoryQueue) valid(t *queued) bool {
+func (q *Memory) valid(t *queued) bool {
 	return t.leased && (t.lease.Until.IsZero() || q.cfg.Clock.Now().Before(t.lease.Until))
 }
 
 // prolong lets a lease end one TTL from now.
-func (q *MemoryQueue) prolong(t *queued) {
+func (q *Memory) prolong(t *queued) {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
@@ -216,25 +212,25 @@ func (q *MemoryQueue) prolong(t *queued) {
 	})
 }
 
-func (q *MemoryQueue) free(t *queued) {
+func (q *Memory) free(t *queued) {
 	if t.leased = false; t.timer != nil {
 		t.timer.Stop()
 		t.timer = nil
 	}
 }
 
-func (q *MemoryQueue) change(t *queued) Change {
+func (q *Memory) change(t *queued) Change {
 	switch {
 	case t.result != nil:
-		return Change{Task: t.Task, State: QueueOver, Worker: t.lease.Worker, Fence: t.lease.Fence, Result: bytes.Clone(t.result)}
+		return Change{Task: t.Task, State: Over, Worker: t.lease.Worker, Fence: t.lease.Fence, Result: bytes.Clone(t.result)}
 	case t.leased:
-		return Change{Task: t.Task, State: QueueLeased, Worker: t.lease.Worker, Fence: t.lease.Fence}
+		return Change{Task: t.Task, State: Leased, Worker: t.lease.Worker, Fence: t.lease.Fence}
 	}
-	return Change{Task: t.Task, State: QueueFree, Fence: t.lease.Fence}
+	return Change{Task: t.Task, State: Free, Fence: t.lease.Fence}
 }
 
 // tell gives a change to those who watch.
-func (q *MemoryQueue) tell(t *queued) {
+func (q *Memory) tell(t *queued) {
 	for _, w := range q.watchers {
 		w.pending = append(w.pending, q.change(t))
 		if w.news != nil {

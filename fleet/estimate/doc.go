@@ -1,0 +1,3 @@
+// Package estimate says what a job will probably use, from the results of some of its
+// tasks, such as those of Job.Sample. It reads and runs nothing.
+package estimate
