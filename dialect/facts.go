@@ -23,8 +23,8 @@ type Facts struct {
 	// SettingsContent is the content of the file Options.SettingsPath. It is used only if other options have to be
 	// merged into it; otherwise the path is passed on.
 	SettingsContent []byte
-	// LoadedSettings are the settings files that the agent loads by itself, as Options.SettingSources selects, as far as
-	// they exist and were read.
+	// LoadedSettings are the settings files and the project's files of MCP servers that the agent loads by itself, as
+	// Options.SettingSources selects, as far as they exist and were read.
 	LoadedSettings []SettingsFile
 	// Registrations are the hook callbacks in order: initialize.
 	Registrations []HookRegistration
@@ -35,9 +35,10 @@ type Facts struct {
 	HasSessionStore bool
 }
 
-// SettingsFile is a settings file that the agent loads by itself.
+// SettingsFile is a file that the agent loads by itself.
 type SettingsFile struct {
 	Source  string // user, project or local
+	Servers bool   // a file of MCP servers, not of settings
 	Path    string
 	Content []byte
 }

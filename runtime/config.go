@@ -111,7 +111,8 @@ type Spec struct {
 	ParentEnv []string
 	// SettingsContent is the content of the file Options.SettingsPath, if it was read.
 	SettingsContent []byte
-	// LoadedSettings are the settings files that the agent loads by itself, as far as they are known.
+	// LoadedSettings are the settings files and the project's files of MCP servers that the agent loads by itself, as far
+	// as they are known.
 	LoadedSettings []dialect.SettingsFile
 	// Warnings are placed before the warnings about Options.
 	Warnings []session.Warning

@@ -12,7 +12,8 @@ import (
 )
 
 // loadedSettings are the settings files that Claude Code loads by itself: the user's, and those of the project in its
-// directory. Of a checkout it also loads the local file at the root (observed on 2.1.329). A file that cannot be read is
+// directory. Of a checkout it also loads the local file at the root, and with the source project the .mcp.json of the
+// directory and of every directory above it, also above the checkout (observed on 2.1.329). A file that cannot be read is
 // left out: the agent reads it with other rights, or as another user.
 func loadedSettings(d *dialect.Input, a *backend.Agent) []dialect.SettingsFile {
 	if a.Dialect == nil || a.Dialect.Name() != claude.Name || !a.Local() || d.Spawner != nil {
@@ -34,6 +35,9 @@ func loadedSettings(d *dialect.Input, a *backend.Agent) []dialect.SettingsFile {
 	if dir := (claude.Dialect{}).ConfigDir(d).Path; dir != "" {
 		files = append(files, dialect.SettingsFile{Source: "user", Path: filepath.Join(dir, "settings.json")})
 	}
+	for _, dir := range above(project) {
+		files = append(files, dialect.SettingsFile{Source: "project", Servers: true, Path: filepath.Join(dir, ".mcp.json")})
+	}
 	var loaded []dialect.SettingsFile
 	for _, f := range files {
 		if !selected(f.Source) {
@@ -50,23 +54,28 @@ func loadedSettings(d *dialect.Input, a *backend.Agent) []dialect.SettingsFile {
 	return loaded
 }
 
-// checkoutOf is the directory above dir that has a .git; "": none.
+// checkoutOf is the directory above dir that has a .git; "": none, or dir itself.
 func checkoutOf(dir string) string {
-	at, err := filepath.Abs(dir)
-	if err != nil {
-		return ""
-	}
-	for first := true; ; first = false {
+	for i, at := range above(dir) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if first {
+			if i == 0 {
 				return ""
 			}
 			return at
 		}
-		above := filepath.Dir(at)
-		if above == at {
-			return ""
-		}
-		at = above
 	}
+	return ""
+}
+
+// above is a directory and those above it, up to the root.
+func above(dir string) []string {
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return nil
+	}
+	dirs := []string{at}
+	for up := filepath.Dir(at); up != at; at, up = up, filepath.Dir(up) {
+		dirs = append(dirs, up)
+	}
+	return dirs
 }

@@ -399,7 +399,8 @@ type Options struct {
 	// SettingSources are the settings files that the agent loads: user, project, local. Files of the project start
 	// programs before any callback, hook or policy is asked: command hooks, the servers of .mcp.json, and apiKeyHelper
 	// (observed on Claude Code 2.1.329). Use None for a project that you do not trust; then none of these programs runs.
-	// Default: the zero Set; the agent loads all of them. Both: --setting-sources, joined by commas, empty for None.
+	// Default: the zero Set; the agent loads all of them, and each such program is a warning for Claude Code, with
+	// Unattended a *[ConfigError]. Both: --setting-sources, joined by commas, empty for None.
 	SettingSources Set `json:"settingSources,omitzero"`
 	// Settings is a settings object in JSON. Other options are merged into it. Together with SettingsPath it is a
 	// *[ConfigError]. Default: no object. Both: --settings, as a file of mode 0600 if it could hold a credential or is too

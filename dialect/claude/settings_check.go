@@ -81,6 +81,9 @@ func checkSettings(o *dialect.Input, p *build.Problems) {
 	report(p, "SettingsPath", o.SettingsPath, settingsFile(o), false)
 	report(p, "ManagedSettings", "", o.ManagedSettings, true)
 	for _, f := range o.LoadedSettings {
+		if f.Servers {
+			continue
+		}
 		mistakes, _ := droppedSettings(f.Content, false)
 		for _, m := range mistakes[:min(len(mistakes), maxSettingsMistakes)] {
 			problem := placed(f.Path, f.Content, m) + loss

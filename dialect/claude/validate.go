@@ -19,6 +19,7 @@ func check(o *dialect.Input, p *build.Problems) {
 	checkHooks(o, p)
 	checkGates(o, p)
 	checkSettings(o, p)
+	checkPrograms(o, p)
 	p.AddIf(o.FallbackModel != "" && o.FallbackModel == o.Model, "FallbackModel", fmt.Sprintf("%q is Model itself", o.Model), "name another model")
 	p.AddIf(o.HasSessionStore && o.EnableFileCheckpointing.Or(false), "EnableFileCheckpointing",
 		"copies of files are not in a session store, so nothing could be rewound after a resume", "leave one of them out")
