@@ -277,6 +277,7 @@ func (w *batchWatch) watch(signals <-chan os.Signal) {
 		case <-w.over:
 			return
 		case sig := <-signals:
+			w.c.toMargin()
 			w.mu.Lock()
 			if w.first == nil {
 				w.first = sig

@@ -19,15 +19,20 @@ func TestNotesAboveTheBar(t *testing.T) {
 	c := newConsole(w.process)
 	var above bytes.Buffer
 	moving := true
-	c.draw(func(text []byte) bool { above.Write(text); return moving })
+	draw := func(text []byte) bool { above.Write(text); return moving }
+	c.draw(draw)
 	p := newProgress(c, false, 1, "out")
 	p.event(fleet.Event{Kind: fleet.EventStopped, Detail: "drained"})
 	c.note("the running tasks end\x1b[2J")
 	assert.Equal(t, "nothing more starts (drained)\ntroupe: the running tasks end\\x1b[2J\n", above.String())
-	assert.Empty(t, w.err.String())
+	c.toMargin()
+	assert.Equal(t, "\r", w.err.String(), "the ^C is written over")
+	c.draw(nil)
+	c.toMargin()
+	c.draw(draw)
 	moving = false // the bar has ended
 	c.note("killing the agents")
-	assert.Equal(t, "troupe: killing the agents\n", w.err.String())
+	assert.Equal(t, "\rtroupe: killing the agents\n", w.err.String())
 }
 
 // The last line on a terminal has two significant digits of the cost, and the time of the turn

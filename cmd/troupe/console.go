@@ -152,6 +152,16 @@ func (c *console) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// toMargin moves the cursor back before the ^C that the terminal has echoed: what moves on stderr
+// is erased from the cursor's column on.
+func (c *console) toMargin() {
+	c.errMu.Lock()
+	defer c.errMu.Unlock()
+	if c.above != nil {
+		_, _ = io.WriteString(c.err, "\r")
+	}
+}
+
 // draw has whole lines for stderr written by above, until the next call.
 func (c *console) draw(above func(text []byte) bool) {
 	c.errMu.Lock()
