@@ -317,9 +317,9 @@ func TestSchemaAndLoaderAgree(t *testing.T) {
 	require.NoError(t, err)
 	all, err := os.ReadFile("../sdk/testdata/config/all.yaml")
 	require.NoError(t, err)
-	claude, err := os.ReadFile("../cmd/troupe/testdata/options/claude.yaml")
+	claude, err := os.ReadFile("../internal/command/testdata/options/claude.yaml")
 	require.NoError(t, err)
-	qoder, err := os.ReadFile("../cmd/troupe/testdata/options/qoder.yaml")
+	qoder, err := os.ReadFile("../internal/command/testdata/options/qoder.yaml")
 	require.NoError(t, err)
 	there := sdk.ExpandWith(func(string) (string, bool) { return "1", true })
 	for doc, fine := range map[string]bool{

@@ -13,7 +13,7 @@ const modulePath = "github.com/agent-troupe/troupe"
 
 // tools are the trees that are programs or drive them: they own their clock and
 // their goroutines, and no simulation runs them.
-var tools = [...]string{"cmd", "examples", "bench", "conformance", "internal/parity"}
+var tools = [...]string{"cmd", "internal/command", "examples", "bench", "conformance", "internal/parity"}
 
 // rel is the package's path inside the module, and false for any other module
 // and for the main package the go command makes up to run tests.
@@ -108,6 +108,7 @@ var layers = [...][]string{
 	{"fleet/control", "fleet/estimate"},
 	{"simtests"},
 	{"conformance/modelapi"},
+	{"internal/command"},
 	{"cmd", "examples", "bench", "conformance", "internal/parity", "internal/redteam"},
 }
 

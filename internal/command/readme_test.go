@@ -1,0 +1,39 @@
+package command
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The README and the help say the same about exit codes.
+func TestReadmeListsTheExitCodes(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	codes := regexp.MustCompile(`(?m)^ +([0-9]) +(.+)$`).FindAllStringSubmatch(exitCodes, -1)
+	assert.Len(t, codes, 8)
+	plain := regexp.MustCompile("`").ReplaceAllString(string(readme), "")
+	for _, c := range codes {
+		assert.Contains(t, plain, "| "+c[1]+" | "+c[2]+" |\n")
+	}
+}
+
+// What the README tells a new user to run, works.
+func TestReadmeCommand(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	prompt := regexp.MustCompile(`go run \./cmd/troupe run "([^"]+)"`).FindSubmatch(readme)
+	require.NotNil(t, prompt)
+	w := newWorld()
+	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
+	assert.Contains(t, w.err.String(), "so the scripted agent is used")
+	assert.Contains(t, w.err.String(), "→ Bash")
+	assert.Contains(t, w.err.String(), "troupe: allowed Bash: there is no terminal to ask on")
+	assert.Contains(t, w.err.String(), "← README.md", "the call succeeds")
+	assert.NotEmpty(t, w.out.String())
+}

@@ -1,0 +1,102 @@
+package command
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/agent-troupe/troupe/inspect"
+)
+
+// topInterval is the time between two looks at the hosts.
+const topInterval = time.Second
+
+func topHelp() string {
+	var b strings.Builder
+	b.WriteString(`Usage: troupe top [flags]
+
+Shows the sessions that troupe ps lists, and looks again each second.
+
+  up, down   select a session (also k and j)
+  Enter      show what it waits for and its actors; Enter or Esc goes back
+  s          sort by the next column; r reverses the order
+  q          end (also Ctrl-C)
+
+Without a terminal it prints once what troupe ps prints.
+`)
+	writeFlags(&b, []flagGroup{{"Flags", viewFlags(false)}})
+	return b.String()
+}
+
+// topCommand is troupe top.
+func topCommand(ctx context.Context, p process, c *console, args []string) int {
+	s := &settings{}
+	if err := parse(viewFlags(false), args, s); err != nil {
+		return c.usage(err)
+	}
+	switch {
+	case s.help:
+		return c.print(topHelp())
+	case len(s.words) > 0:
+		return c.usage(&usageError{"troupe top takes no arguments", "leave them out"})
+	}
+	ctx, stop := untilSignal(ctx, p)
+	defer stop()
+	if !p.stdoutTTY || !p.stdinTTY || p.getenv("TERM") == "dumb" {
+		return s.list(ctx, c)
+	}
+	_, err := tea.NewProgram(topModel{look: looker(ctx, s)}, tea.WithContext(ctx), tea.WithInput(p.stdin), tea.WithOutput(p.stdout),
+		tea.WithEnvironment(os.Environ()), tea.WithoutSignalHandler()).Run()
+	if err != nil && ctx.Err() == nil {
+		return c.outputLost(err)
+	}
+	return exitOK
+}
+
+// looked is what the hosts have answered.
+type looked struct {
+	reports []*inspect.Report
+	err     error // of those that did not
+}
+
+// lookAgain says that it is time to look at the hosts.
+type lookAgain struct{}
+
+// looker returns the command that asks the hosts.
+func looker(ctx context.Context, s *settings) tea.Cmd {
+	return func() tea.Msg {
+		reports, err := s.ask(ctx)
+		return looked{reports, err}
+	}
+}
+
+// Init implements [tea.Model].
+func (m topModel) Init() tea.Cmd { return m.look }
+
+// Update implements [tea.Model].
+func (m topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case looked:
+		m.took(msg)
+		return m, tea.Tick(topInterval, func(time.Time) tea.Msg { return lookAgain{} })
+	case lookAgain:
+		return m, m.look
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		if m.pressed(msg.String()) {
+			return m, tea.Quit
+		}
+	}
+	return m, nil
+}
+
+// View implements [tea.Model].
+func (m topModel) View() tea.View {
+	v := tea.NewView(m.text())
+	v.AltScreen = true
+	return v
+}
