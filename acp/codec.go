@@ -11,7 +11,7 @@ import (
 // clients add for each other. Keys that the reader doesn't know have no meaning.
 type Meta map[string]any
 
-// Empty is an object without members of its own.
+// Empty is an object without members.
 type Empty struct{}
 
 // List is a list that the protocol requires: nil is written as [].
@@ -67,7 +67,7 @@ func decodeVariant[T any](data []byte, to **T) error {
 	return json.Unmarshal(data, *to)
 }
 
-// tagOf returns the text of the member that names the variant; "" if there is none.
+// tagOf returns the text of the member that names the variant, or "".
 func tagOf(data []byte, tag string) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {

@@ -19,14 +19,14 @@ const (
 )
 
 // Handler handles what the other side sends. Both functions are called in the order in
-// which the lines came, one at a time, on a goroutine that does nothing else; reading goes
-// on meanwhile. They must return soon, and must not wait for a [Conn.Call].
+// which the lines came, one at a time, on a goroutine that does nothing else; reading
+// continues meanwhile. They must return soon, and must not wait for a [Conn.Call].
 type Handler struct {
 	// Request begins with a request, and returns the function that does the work, which
-	// runs on its own goroutine. Its result is encoded as JSON; it may be an [After].
-	// An error that is no [*Error] is answered with CodeInternalError. ctx ends when the
-	// other side cancels the request, and with the connection. A nil function, and a nil
-	// Request, answer CodeMethodNotFound.
+	// runs on its own goroutine. Its result is encoded as JSON; it may be an [After]. An
+	// error that is not an [*Error] is answered with CodeInternalError. ctx ends when
+	// the other side cancels the request, and with the connection. A nil function, and a
+	// nil Request, answer CodeMethodNotFound.
 	Request func(ctx context.Context, method string, params json.RawMessage) func() (any, error)
 	// Notification handles a notification. nil ignores it.
 	Notification func(ctx context.Context, method string, params json.RawMessage)
@@ -46,7 +46,8 @@ type ConnOptions struct {
 	MaxLine int
 	// Go starts a goroutine. nil: a go statement.
 	Go func(func())
-	// OnProblem is told of lines that are no messages. nil: nobody is.
+	// OnProblem gets an error for each line that is not a message. nil: they are
+	// ignored.
 	OnProblem func(error)
 }
 
@@ -184,8 +185,8 @@ func (c *Conn) dispatch(ctx context.Context) {
 	}
 }
 
-// refuse answers a line that is no message. An answer that is too long fails its call,
-// and a notification has nobody who waits for an answer.
+// refuse answers a line that is not a message. An answer that is too long fails its
+// call, and a notification gets no answer.
 func (c *Conn) refuse(q queued) {
 	c.o.OnProblem(q.problem)
 	switch {
@@ -283,7 +284,7 @@ func (c *Conn) cancelled(params json.RawMessage) {
 }
 
 // answered hands an answer to its call, and reports whether there is one. Late answers
-// have none.
+// have no call.
 func (c *Conn) answered(id ID, m Message) bool {
 	c.mu.Lock()
 	answer, ok := c.calls[id]

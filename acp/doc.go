@@ -4,11 +4,12 @@
 // clients.
 //
 // The types in the files schema_*.go are generated from schema/v1.json, which is
-// published with the npm package @agentclientprotocol/sdk 2.4.0. Only what the stable
-// methods reach is there. A union is a struct with a pointer for each variant; a variant
+// published with the npm package @agentclientprotocol/sdk 2.4.0. They are those that the
+// stable methods use. A union is a struct with a pointer for each variant; a variant
 // that this release doesn't know is kept in Other.
 //
-// What maps sessions to the protocol must not live here: the package knows no session.
+// The package knows no session: the mapping to the protocol is in acpagent and
+// acpclient.
 package acp
 
 //go:generate go run ./internal/gen -schema schema/v1.json -out .

@@ -108,7 +108,7 @@ func ParseMessage(line []byte) (Message, *Error) {
 }
 
 // ParseHead reads the id and the method in the first bytes of a line, for one that is too
-// long to be read. What is not there is missing in the message.
+// long to be read. Parts that are not in head are missing in the message.
 func ParseHead(head []byte) (m Message) {
 	d := json.NewDecoder(bytes.NewReader(head))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

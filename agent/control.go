@@ -130,8 +130,8 @@ func (e *engine) unsupported(r *Request) {
 	r.Fail("Unsupported control request subtype: "+r.Subtype, "unsupported_request")
 }
 
-// serveInterrupt stops the turn. What was asked is taken back before the
-// answer, what the turn still writes comes after it, as observed.
+// serveInterrupt stops the turn. Open requests are cancelled before the answer, and the
+// turn's last output comes after it, as observed.
 func (e *engine) serveInterrupt(r *Request, cancelQueued bool) {
 	e.ensureTurn()
 	answer := Object{}

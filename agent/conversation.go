@@ -31,7 +31,7 @@ func (c *Conversation) Play() (x Exit, ended bool) {
 	return *c.e.exit, true
 }
 
-// play goes on until the agent has ended, or rests.
+// play runs until the agent has ended, or is idle.
 func (e *engine) play() {
 	defer func() {
 		if !e.rests {

@@ -25,12 +25,12 @@ type Config struct {
 	// engine does not handle the request.
 	Control func(*Request) bool
 	// Answered is called with each answer of the host to a request of the agent, before
-	// the agent goes on; nil: nobody wants to know.
+	// the agent continues. nil: no callback.
 	Answered func(request Object, a Answer)
 	// At is called at each [Point]. A non-nil Exit ends the agent there.
 	At func(Moment) *Exit
-	// History stores the session, so that a later process can resume it; nil: nothing is
-	// stored, and --resume only sets the session's id.
+	// History stores the session, so that a later process can resume it; nil: --resume
+	// only sets the session's id.
 	History History
 
 	Version         string    // version in system/init; "": the version of the dialect
@@ -100,7 +100,7 @@ type engine struct {
 
 	polls    bool          // receive does not wait for the host; see Conversation.Play
 	rests    bool          // and has found nothing to do before the host says something
-	waited   time.Duration // sum of the waits that ran out, when the port is no Elapser
+	waited   time.Duration // sum of the waits that ran out, when the port is not an Elapser
 	strands  []*Strand
 	current  *Strand
 	job      func() // what current wants done on the engine's goroutine

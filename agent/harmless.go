@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Which calls run without anybody being asked, as observed on Claude Code 2.1.329. The
-// decisions of testdata/decisions.json were recorded from it.
+// This file decides which calls run without a question, as observed on Claude Code
+// 2.1.329. The decisions of testdata/decisions.json were recorded from it.
 
 // places are the directories that the agent may read and, in acceptEdits, edit.
 type places struct {

@@ -23,8 +23,8 @@ type History interface {
 // Archive is a [Program] whose sessions the host can read. It is for programs in memory;
 // those of processes are files.
 type Archive interface {
-	// ReadSession returns the file of a session of an agent that was started like that. If
-	// there is none, the error wraps fs.ErrNotExist. It is called when the agent has ended.
+	// ReadSession returns the file of a session of an agent that was started like that.
+	// Without a file the error wraps fs.ErrNotExist. It is called when the agent has ended.
 	ReadSession(l Launch, id string) ([]byte, error)
 }
 

@@ -82,7 +82,7 @@ func (e *engine) hooked(event, subject string) bool {
 // askHooks writes a hook_callback for each callback that covers subject.
 func (l *Lane) askHooks(event, subject, toolUseID string, input Object) []*hookRun {
 	e := l.e
-	if e.eof { // nobody is left to answer; only gates mind
+	if e.eof { // the host can no longer answer; only gates must deny
 		return nil
 	}
 	base := Object{

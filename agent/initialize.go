@@ -78,7 +78,7 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 		var skill struct {
 			Skill json.RawMessage `json:"skill"`
 		}
-		_ = protocol.Unmarshal(in.Evolution, &skill) // as if there were none
+		_ = protocol.Unmarshal(in.Evolution, &skill) // as if it were empty
 		e.host.memory, e.host.evolution = forSDK(in.Memory), forSDK(skill.Skill)
 	}
 	for _, name := range in.SDKMCPServers {
@@ -185,8 +185,8 @@ func (e *engine) models() []any {
 	}}
 }
 
-// capabilities are those of system/init; the initialize response of Claude
-// Code carries a list of its own.
+// capabilities are those of system/init; the initialize response of Claude Code carries
+// its own list.
 func (e *engine) capabilities() []string {
 	if e.cfg.Capabilities != nil {
 		return e.cfg.Capabilities

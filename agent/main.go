@@ -46,7 +46,7 @@ func (l Launch) Getenv(key string) string {
 	return ""
 }
 
-// seedOf reads a number, or takes any other text as a seed of its own.
+// seedOf reads a number, or derives a seed from any other text.
 func seedOf(v string) uint64 {
 	if n, err := strconv.ParseUint(v, 10, 64); err == nil {
 		return n

@@ -119,7 +119,7 @@ func (l *Lane) MCPTool(name string) (server, tool string, in bool) {
 				return m.name, t, true
 			}
 		}
-		if len(m.tools) == 0 { // a server whose tools nobody has listed is taken at its word
+		if len(m.tools) == 0 { // a server without a list of tools is assumed to have every tool
 			return m.name, rest, true
 		}
 		server, in = m.name, true
@@ -281,7 +281,7 @@ func (e *engine) setServers(r *Request, servers map[string]protocol.MCPServerCon
 		added = append(added, name)
 		m := newMCPServer(name, nil)
 		if servers[name].Type != "sdk" {
-			m.state = "failed" // the engine starts no server of its own
+			m.state = "failed" // the engine itself starts no server
 		}
 		e.host.servers = append(e.host.servers, m)
 	}

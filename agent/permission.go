@@ -188,7 +188,7 @@ func (c *call) wants() string {
 	return "use " + c.Name
 }
 
-// reportDenial tells the host what was denied without asking it.
+// reportDenial reports a call that was denied without asking the host.
 func (l *Lane) reportDenial(c *call, g gate, more Object) {
 	if l.e.cfg.Dialect != Qoder {
 		l.e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text}.with(more))
@@ -245,7 +245,7 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	})
 	if err != nil {
 		e.withdraw(p)
-		e.openAsks-- // whoever ended the scope has reported the state
+		e.openAsks-- // the end of the scope has reported the state
 		return g, err
 	}
 	if !p.settled {

@@ -49,10 +49,9 @@ type Deafener interface {
 	Deaf()
 }
 
-// Signaller is a [Port] that can be told of a signal: Next returns err, which is
-// ErrTerminated, ErrInterrupted or ErrKilled, before any line. A program that has tasks
-// of its own wakes its Next with an error of its own. Signal may be called from any
-// goroutine.
+// Signaller is a [Port] that can get a signal: Next returns err, which is
+// ErrTerminated, ErrInterrupted or ErrKilled, before any line. A program with its own
+// tasks wakes its Next with another error. Signal may be called from any goroutine.
 type Signaller interface {
 	Signal(err error)
 }
@@ -72,7 +71,7 @@ type Exit struct {
 	Code   int    // 0: success; not used with Signal
 	Signal string // without SIG; "": no signal ended it
 	// Err is why an agent in the host's process ended, for the session's error. A
-	// process cannot say it. nil: there is nothing to say.
+	// process has no such error. nil: no reason.
 	Err error
 }
 

@@ -22,7 +22,7 @@ type pending struct {
 	cancel  func() // how it is taken back; nil: control_cancel_request
 }
 
-// ask writes a control request. Who asked waits for settled.
+// ask writes a control request. The caller waits for settled.
 func (e *engine) ask(sc *scope, request Object) *pending {
 	return e.askAs(e.ids.uuid(), sc, request)
 }
@@ -108,7 +108,7 @@ func (e *engine) answered(f protocol.Frame) {
 	}
 }
 
-// closeGates settles everything open: nobody is left to answer.
+// closeGates settles everything open: the host can no longer answer.
 func (e *engine) closeGates() {
 	for len(e.asked) > 0 {
 		p := e.asked[0]

@@ -1,6 +1,6 @@
 package agent
 
-// What a model call is said to use.
+// The usage that a model call reports.
 const (
 	inputTokens  = 10
 	outputTokens = 5

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raise ends the process by the signal named, with or without its "SIG". Go's
-// runtime handles most signals its own way, so this process becomes a shell
-// that dies of it, under the same process id. A name that is no signal kills.
+// raise ends the process by the signal named, with or without its "SIG". Go's runtime
+// handles most signals its own way, so this process becomes a shell that dies of it,
+// under the same process id. An unknown name kills.
 func raise(name string) {
 	name = strings.TrimPrefix(name, "SIG")
 	if sig := unix.SignalNum("SIG" + name); sig != 0 && sig != syscall.SIGKILL {

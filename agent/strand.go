@@ -59,8 +59,7 @@ type Strand struct {
 	slept    time.Duration // the waits of Sleep, added up
 }
 
-// spawn starts fn as a strand of its own; it first runs when the scheduler
-// comes to it.
+// spawn starts fn as a separate strand; it first runs when the scheduler comes to it.
 func (e *engine) spawn(sc *scope, fn func(*Strand)) *Strand {
 	s := &Strand{e: e, scope: sc}
 	s.resume, s.stop = iter.Pull(func(yield func(struct{}) bool) {

@@ -275,7 +275,8 @@ func (e *engine) stopTask(id string) bool {
 	return i >= 0
 }
 
-// idle reports whether nothing goes on that the session's state tells of.
+// idle reports whether the session's state is idle: no turn, no message and no
+// subagent.
 func (e *engine) idle() bool { return e.turn == nil && len(e.inbox) == 0 && !e.agentsRun() }
 
 func (e *engine) stopTasks() {

@@ -18,7 +18,7 @@ func (l *Lane) changeMode(c *call) {
 	}
 }
 
-// postToolUse tells the hooks what a tool did; they may replace its output.
+// postToolUse calls the hooks with a tool's result; they may replace its output.
 func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration) error {
 	input := Object{
 		"tool_name": c.Name, "tool_input": c.input, "tool_use_id": c.ID,

@@ -103,7 +103,7 @@ func (l *Lane) UseTools(calls ...ToolCall) error {
 	return l.afterBatch(open)
 }
 
-// afterBatch looks at what became of a batch: whether the turn goes on.
+// afterBatch checks the results of a batch, which decide whether the turn continues.
 func (l *Lane) afterBatch(open []*call) error {
 	if err := l.scope.cause(); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (l *Lane) perform(s *Strand, c *call) {
 	l.toolResult(c, g, result)
 }
 
-// gates asks hooks and permission. A tool that does not exist has none.
+// gates asks hooks and permission. A tool that does not exist has no gate.
 func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 	if g, refused := l.disallowed(c); refused {
 		return g, nil

@@ -68,7 +68,7 @@ func (t *Turn) play() error {
 	e.setStateOnce("running")
 	compact := strings.HasPrefix(t.msg.prompt, "/compact")
 	var answers []HookAnswer
-	if t.msg.query && !compact { // a command, or a line for the history, is no prompt
+	if t.msg.query && !compact { // a command, or a line for the history, is not a prompt
 		var err error
 		if answers, err = t.Hook("UserPromptSubmit", "", Object{"prompt": t.msg.prompt}); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (t *Turn) Finish(r Result) error {
 	return t.s.scope.cause()
 }
 
-// stopHooks asks the Stop hooks; a block makes the turn go on.
+// stopHooks asks the Stop hooks; a block makes the turn continue.
 func (t *Turn) stopHooks() (again bool, err error) {
 	answers, err := t.Hook("Stop", "", Object{
 		"stop_hook_active": t.stopActive, "last_assistant_message": t.lastText,

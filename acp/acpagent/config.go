@@ -33,20 +33,21 @@ type Config struct {
 	Name, Title, Version string
 	// MaxLine is the longest line that is read, in bytes. 0: acp.DefaultMaxLine.
 	MaxLine int
-	// CancelGrace is how long a cancelled turn may go on until the agent's process is
-	// ended; the next prompt starts another one. 0: 10 s.
+	// CancelGrace is how long a cancelled turn may continue until the agent's process
+	// is ended; the next prompt starts another one. 0: 10 s.
 	CancelGrace time.Duration
 	// NoRecovery leaves Options.MaxRestarts as it is. Otherwise an agent that dies is
 	// started again, three times at most if Options.MaxRestarts is 0.
 	NoRecovery bool
-	// Logger gets what goes wrong, without content of the conversation. nil: nobody.
+	// Logger gets failures, without content of the conversation. nil: no log.
 	Logger *slog.Logger
 }
 
 const (
 	// defaultGrace is the default of CancelGrace.
 	defaultGrace = 10 * time.Second
-	// closeTimeout is that of sessions whose options have none: the editor waits for it.
+	// closeTimeout is that of sessions whose options do not set one: the editor waits
+	// for it.
 	closeTimeout = 8 * time.Second
 	// lastWords is how long the last answers may take to be written.
 	lastWords = time.Second
@@ -56,8 +57,8 @@ const (
 
 // Serve serves one editor: it reads r and writes w until r ends or ctx ends, and then
 // closes all sessions. It returns when their processes are gone, Options.CloseTimeout
-// (8 s if it is 0) and a second later at most, also if nobody reads w. Nothing else may
-// write to w. The error is that of r, the cause of ctx, or what was left behind.
+// (8 s if it is 0) and a second later at most, also if w has no reader. Nothing else
+// may write to w. The error is that of r, the cause of ctx, or a [*sdk.LeftoverError].
 func Serve(ctx context.Context, r io.Reader, w io.Writer, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

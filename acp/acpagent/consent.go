@@ -14,7 +14,7 @@ import (
 )
 
 // consent is the call of a permission request. Its title and content have all of the call's
-// input, and where it runs: few editors show the raw input. What the model says about the
+// input, and where it runs: few editors show the raw input. The model's description of the
 // call is marked as such, and invisible characters are escaped. Keys match as they do in the
 // agent, by their exact name.
 func (s *session) consent(r *sdk.ToolPermissionRequest) acp.ToolCallUpdate {

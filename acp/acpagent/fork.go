@@ -53,7 +53,7 @@ func (s *server) fork(ctx context.Context, r *forkRequest) (any, error) {
 	}
 	one, err := s.reopen(ctx, acp.SessionID(id), r.Cwd, r.AdditionalDirectories, r.MCPServers, false)
 	if err != nil {
-		// Nobody has the id of the copy.
+		// The editor never got the id of the copy.
 		if err := s.config.Sessions(r.Cwd).Delete(context.WithoutCancel(ctx), id); err != nil {
 			s.config.Logger.Warn("a copy of a session is left", "session", id, "problem", err)
 		}

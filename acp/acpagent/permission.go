@@ -19,7 +19,7 @@ const (
 	planEdits   acp.PermissionOptionID = "exit-plan-accept-edits"
 )
 
-// What the model reads when a call is denied.
+// Texts that the model reads when a call is denied.
 const (
 	refused   = "The user refused permission to run the tool."
 	unasked   = "The permission request did not reach the user, or the answer was not valid."
@@ -34,7 +34,7 @@ type pending struct {
 // deny denies it and ends the turn; a later answer of the editor has no effect.
 func (p *pending) deny() { p.Answer(sdk.DenyAndStop(cancelled)) }
 
-// ask asks the editor for a permission. The agent waits, other messages go on.
+// ask asks the editor for a permission. The agent waits; other messages continue.
 func (s *session) ask(a *sdk.Ask[sdk.ToolPermissionRequest, sdk.PermissionResult]) {
 	r, p := a.Request, &pending{a}
 	s.shown.mu.Lock()

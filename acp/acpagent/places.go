@@ -10,7 +10,8 @@ import (
 )
 
 // places are the directories of the latest calls. The agent's shell moves by cd, and its
-// permission requests do not say where it is; hooks are told. The zero value is empty.
+// permission requests do not name the directory; those of hooks do. The zero value is
+// empty.
 type places struct {
 	mu    sync.Mutex
 	calls [32]struct{ id, dir string }

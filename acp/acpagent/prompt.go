@@ -18,7 +18,7 @@ var errCancelled = errors.New("the prompt was cancelled")
 type prompt struct {
 	ctx    context.Context // ends when the prompt is cancelled
 	cancel context.CancelCauseFunc
-	before <-chan struct{} // closed when the prompt before it is answered; nil: there is none
+	before <-chan struct{} // closed when the prompt before it is answered, or nil
 	done   chan struct{}   // closed when it is answered
 }
 

@@ -68,7 +68,7 @@ func texts(raw json.RawMessage) []string {
 		return []string{one}
 	}
 	var many []string
-	_ = json.Unmarshal(raw, &many) // anything else is no answer
+	_ = json.Unmarshal(raw, &many) // anything else is not an answer
 	return many
 }
 

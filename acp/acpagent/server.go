@@ -124,7 +124,7 @@ func (s *server) capabilities() acp.ClientCapabilities {
 	return s.client
 }
 
-// find returns the session, nil if there is none.
+// find returns the session, or nil.
 func (s *server) find(id acp.SessionID) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

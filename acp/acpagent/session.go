@@ -48,7 +48,7 @@ func newSession(s *server, id acp.SessionID, cwd string) *session {
 		o.MaxRestarts = restarts
 	}
 	if can := s.capabilities().Elicitation; (can == nil || can.Form == nil) && o.CanUseTool == nil {
-		o.DisallowedTools = append(slices.Clone(o.DisallowedTools), askTool) // nobody could answer
+		o.DisallowedTools = append(slices.Clone(o.DisallowedTools), askTool) // the editor cannot answer
 	}
 	if observable(o.Backend) {
 		o.Hooks = append(slices.Clone(o.Hooks), one.places.hook())
@@ -107,7 +107,7 @@ func (s *session) addServers(servers []acp.MCPServer) error {
 	return nil
 }
 
-// connected returns the agent, and starts one if there is none.
+// connected returns the agent, and starts it if necessary.
 func (s *session) connected(ctx context.Context) (*sdk.Interactive, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()

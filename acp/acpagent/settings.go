@@ -104,7 +104,7 @@ func (s *session) configOptions() []acp.SessionConfigOption {
 	return s.settings.options()
 }
 
-// announce tells the editor the commands.
+// announce sends the editor the commands.
 func (s *session) announce() {
 	s.mu.Lock()
 	u := &acp.AvailableCommandsUpdate{}
@@ -119,8 +119,8 @@ func (s *session) announce() {
 	s.send(acp.SessionUpdate{AvailableCommandsUpdate: u})
 }
 
-// modeIs takes the mode that the agent reports, and tells the editor if it is another
-// one. The editor hears of it in both ways that the protocol has.
+// modeIs takes the mode that the agent reports, and notifies the editor of a change, in
+// both ways that the protocol has.
 func (s *session) modeIs(mode sdk.PermissionMode) {
 	s.mu.Lock()
 	same := mode == "" || mode == s.settings.mode
@@ -134,8 +134,8 @@ func (s *session) modeIs(mode sdk.PermissionMode) {
 	}
 }
 
-// reported takes a mode that the agent reports, and tells whether it is news. The agent repeats
-// what the editor has set; the editor may have set another mode meanwhile.
+// reported takes a mode that the agent reports, and reports whether it is news. The agent
+// repeats what the editor has set; the editor may have set another mode meanwhile.
 func (s *session) reported(mode sdk.PermissionMode) (news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type shown struct {
 	used    int64            // tokens in the model's context; 0: not known
 	output  int64            // those of used that the last message's text has, as far as it is known
 	size    int64            // of the context window; 0: not known
-	usage   *acp.UsageUpdate // the last that was sent; nil: none was
+	usage   *acp.UsageUpdate // the last one that was sent, or nil
 
 	compact   string // id of the compaction that runs; "": none
 	compacted string // id of the compaction that ended last, until it is described; "": none

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/transcript"
 )
 
-// retitle tells the editor the title under which session/list has the session, if it has
+// retitle sends the editor the title under which session/list has the session, if it has
 // changed: a title of the user or the model, else the last prompt.
 func (s *session) retitle(ctx context.Context) {
 	if s.server.config.Sessions == nil {

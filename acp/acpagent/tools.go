@@ -111,8 +111,8 @@ func (s *session) closeTool(id string, u *acp.ToolCallUpdate) {
 	s.send(acp.SessionUpdate{ToolCallUpdate: u})
 }
 
-// failTools closes the calls that will get no result, and the compaction that runs. What a
-// background subagent has begun goes on after the turn, unless all is over.
+// failTools closes the calls that will get no result, and the compaction that runs. Calls
+// of a background subagent continue after the turn, unless all is over.
 func (s *session) failTools(all bool, why string) {
 	s.compacting(acp.CompactionStatusFailed, why)
 	for _, id := range slices.Sorted(maps.Keys(s.shown.tools)) {

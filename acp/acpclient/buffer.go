@@ -16,7 +16,7 @@ type buffer struct {
 	mu       sync.Mutex
 	data     []byte
 	ended    bool // nothing is added any more: reads drain, then end
-	broken   bool // nobody reads any more: what is added is dropped
+	broken   bool // the reader is gone: further bytes are dropped
 	onChange chan struct{}
 }
 
@@ -31,7 +31,7 @@ func (b *buffer) add(p []byte) {
 	b.changed()
 }
 
-// changed lets those go on who wait; mu is held.
+// changed wakes the waiters; mu is held.
 func (b *buffer) changed() {
 	if b.onChange != nil {
 		close(b.onChange)
@@ -97,7 +97,7 @@ func (b *buffer) take() ([]byte, bool) {
 	}
 }
 
-// waitBelow waits until fewer than n bytes are queued, or nobody reads any more.
+// waitBelow waits until fewer than n bytes are queued, or the reader is gone.
 func (b *buffer) waitBelow(n int) {
 	for {
 		b.mu.Lock()
@@ -119,7 +119,7 @@ func (b *buffer) end() {
 	b.changed()
 }
 
-// abandon says that nobody reads any more.
+// abandon says that the reader is gone.
 func (b *buffer) abandon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -66,7 +66,7 @@ func (c *conn) warn(format string, args ...any) {
 // write writes a line to the host.
 func (c *conn) write(v any) {
 	line, err := protocol.Marshal(v)
-	if err != nil { // a raw part of the agent's that is no JSON; ParseMessage has checked it
+	if err != nil { // a raw part of the agent's that is not JSON; ParseMessage has checked it
 		c.warn("a message of the agent cannot be written: %v", err)
 		return
 	}
@@ -130,7 +130,7 @@ func (c *conn) fromAgent(line protocol.Line, ceiling int) {
 	m, problem := acp.ParseMessage(line.Data)
 	switch {
 	case problem != nil && problem.Code == acp.CodeParseError:
-		c.toHost(append(slices.Clip(line.Data), '\n')) // the session reports what is no JSON
+		c.toHost(append(slices.Clip(line.Data), '\n')) // the session reports lines that are not JSON
 	case problem != nil:
 		c.write(other{Type: "acp_unknown", SessionID: c.id, UUID: c.uuid(), Line: line.Data})
 	case m.Method != "" && m.ID != nil:
@@ -154,7 +154,8 @@ type other struct {
 	Line      json.RawMessage `json:"line,omitempty"`
 }
 
-// answered hands an answer to its call. Another answer to the same request has none.
+// answered hands an answer to its call. A second answer to the same request has no
+// call.
 func (c *conn) answered(id acp.ID, m acp.Message) {
 	call, ok := c.calls[id]
 	if !ok {

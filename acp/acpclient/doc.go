@@ -3,11 +3,10 @@
 // between the protocol on the process's stdin and stdout and the stream of messages that
 // sessions speak.
 //
-// The process stays what it is: signals, the process group, the sweep and its end are those
-// of the spawner below, so supervision, watchdogs and recovery need nothing of their own. The
-// translation is a state machine without waits and without time limits: each line from the
-// host or from the agent gives lines to both. A task reads from the agent, another one writes
-// to it.
+// The process stays what it is: signals, the process group, the sweep and its end are those of the
+// spawner below, so supervision, watchdogs and recovery need no special case. The translation is a
+// state machine without waits and without time limits: each line from the host or from the agent gives
+// lines to both. A task reads from the agent, another one writes to it.
 //
 // Permission fails closed: an answer that the protocol cannot express, that has no option or
 // that does not arrive is never an allow.

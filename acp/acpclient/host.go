@@ -108,7 +108,8 @@ func (c *conn) interrupt(f *protocol.Frame) {
 	c.controlled(f.RequestID, body)
 }
 
-// cancel cancels the turn that runs. What the agent asks for it is answered with cancelled.
+// cancel cancels the turn that runs. Requests of the agent for this turn are answered with
+// cancelled.
 func (c *conn) cancel() {
 	t := c.turns[0]
 	if t.cancelled {

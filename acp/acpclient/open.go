@@ -76,7 +76,7 @@ func (c *conn) capabilities() (all acp.AgentCapabilities, of acp.SessionCapabili
 	return all, of, mcp, prompt
 }
 
-// missing returns what the agent does not have and the setup needs; nil: nothing.
+// missing returns a part of the setup that the agent lacks, or nil.
 func (c *conn) missing(method string) *failure {
 	all, of, mcp, _ := c.capabilities()
 	lacks := func(capability string) *failure { return &failure{Method: method, Capability: capability} }
@@ -188,7 +188,7 @@ func (c *conn) setModel(model string, done func(*failure)) {
 	c.setOption(acp.SessionConfigOptionCategoryModel, "Model", model, done)
 }
 
-// option returns the agent's option of a category; nil if it has none.
+// option returns the agent's option of a category, or nil.
 func (c *conn) option(category acp.SessionConfigOptionCategory) *acp.SessionConfigOption {
 	for i := range c.config {
 		if c.config[i].Category == category {

@@ -89,7 +89,7 @@ func (c *conn) decided(f *protocol.Frame) {
 			} `json:"response"`
 		} `json:"response"`
 	}
-	_ = protocol.Unmarshal(f.Raw, &answer) // what cannot be read is no allow
+	_ = protocol.Unmarshal(f.Raw, &answer) // an unreadable answer is not an allow
 	r := &answer.Response
 	at := slices.IndexFunc(c.asks, func(a *ask) bool { return a.hostID == r.RequestID })
 	if at < 0 {
@@ -113,8 +113,8 @@ func (c *conn) decided(f *protocol.Frame) {
 	}
 }
 
-// option returns the first option of a kind; "" if there is none. Those that last longer than
-// the call are never chosen.
+// option returns the first option of a kind, or "". Those that last longer than the call are
+// never chosen.
 func (a *ask) option(kind acp.PermissionOptionKind) acp.PermissionOptionID {
 	for _, o := range a.options {
 		if o.Kind == kind {

@@ -13,7 +13,7 @@ type tool struct {
 	id, parent  string
 	name, title string
 	kind        acp.ToolKind
-	input       json.RawMessage // what the agent says of it; nil: nothing
+	input       json.RawMessage // as the agent reports it, or nil
 	locations   []acp.ToolCallLocation
 	content     []acp.ToolCallContent
 	output      json.RawMessage
@@ -193,8 +193,8 @@ func (t *tool) result() []any {
 	return all
 }
 
-// wholeResult is all that the agent says of the result; nil: nothing, or more than a line takes
-// beside the result itself.
+// wholeResult is the agent's whole report of the result; nil without one, or if it does not fit
+// into a line next to the result itself.
 func (t *tool) wholeResult() json.RawMessage {
 	if t.output == nil && t.content == nil {
 		return nil

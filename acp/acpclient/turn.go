@@ -127,7 +127,7 @@ func (r *result) fail(why string) *result {
 func (c *conn) over(t *turn, m acp.Message) {
 	c.flush()
 	c.closeTools()
-	for len(c.asks) > 0 { // they were of this turn, and nobody may decide any more
+	for len(c.asks) > 0 { // they belong to this turn, and can no longer be decided
 		c.endAsk(c.asks[0], true)
 	}
 	var answer struct {

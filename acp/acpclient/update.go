@@ -22,7 +22,8 @@ type shown struct {
 	cost    float64         // of the session, in US dollars
 }
 
-// update handles a session/update. What has no counterpart goes to the host as it is.
+// update handles a session/update. An update without a counterpart goes to the host
+// unchanged.
 func (c *conn) update(raw json.RawMessage) {
 	if c.loading {
 		return // the history, which the host has seen

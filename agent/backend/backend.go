@@ -28,7 +28,7 @@ type Agent struct {
 	// Program is an agent in this process.
 	Program agent.Program
 	// NewProgram makes Program for an agent in this process that needs what the runtime
-	// has. It is called once for each session. nil: there is only Program.
+	// has. It is called once for each session. nil if Program is set.
 	NewProgram func(Seams) agent.Program
 	// Translate makes the spawner that the session uses from the one that starts the
 	// agent's process: for agents whose process speaks another protocol than Dialect. It

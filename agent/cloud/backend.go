@@ -42,8 +42,8 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	}, err
 }
 
-// target finds what sessions with these options talk to. What else is wrong with the
-// options is for the dialect to say.
+// target returns the endpoint of sessions with these options. The dialect reports other
+// mistakes in the options.
 func (s *service) target(in *dialect.Input) (target, error) {
 	t := target{Config: s.Config}
 	if t.BaseURL == "" {

@@ -38,7 +38,7 @@ const (
 )
 
 const (
-	maxTurns    = 64   // turns of nobody's that are kept
+	maxTurns    = 64   // kept turns that belong to no message
 	maxUserTurn = 64   // user messages of the cloud's that are kept while a message is unclear
 	maxIDs      = 4096 // ids of events and of turns that are remembered
 )
@@ -58,7 +58,7 @@ type book struct {
 
 // mark is an event about the session.
 type mark struct {
-	number int   // of the event; 0: there was none
+	number int   // of the event; 0 without one
 	turn   *turn // whose event it was
 }
 
@@ -101,8 +101,8 @@ func (b *book) message(uuid string) *message {
 	return nil
 }
 
-// next is the oldest message that was not posted, or nil: none is posted while it is not known
-// whether the one before it has arrived.
+// next is the oldest message that was not posted, or nil. No message is posted while the fate
+// of the one before it is unknown.
 func (b *book) next() *message {
 	for _, m := range b.open {
 		if m.stage == posted {
@@ -219,7 +219,7 @@ func (b *book) take(name string, d *eventData, now time.Time) {
 }
 
 // match gives messages their turns: the one of their id, or, for a message without an id, the
-// first that began after it was posted and is nobody's.
+// first that began after it was posted and belongs to no message.
 func (b *book) match() {
 	for _, m := range b.open {
 		if m.turn != nil || m.stage != posted {
@@ -274,7 +274,7 @@ func (b *book) noteIdle(t *turn, now time.Time) {
 			m.quiet, m.stray = now.Add(foldLimit), nil
 		case at >= 0 && m.turn == nil: // an earlier one's, which may have taken this message up
 			m.quiet, m.stray = now.Add(strayLimit), nil
-		case at < 0 && (m.turn == nil || t.id == ""): // nobody's
+		case at < 0 && (m.turn == nil || t.id == ""): // belongs to no message
 			m.quiet, m.stray = now.Add(strayLimit), t
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What is asked of the cloud, as CloudError.Op says it.
+// The requests to the cloud, as CloudError.Op names them.
 const (
 	opCreateAgent   = "create agent"
 	opCreateSession = "create session"
@@ -43,8 +43,8 @@ type client struct {
 	clock session.Clock
 }
 
-// post sends a body and returns the answer. An empty answer, and one that is no JSON, is nil,
-// as for the vendor's SDK 1.0.39 (observed).
+// post sends a body and returns the answer. An empty answer, and one that is not JSON, is
+// nil, as for the vendor's SDK 1.0.39 (observed).
 func (c *client) post(ctx context.Context, op, path string, body any) (json.RawMessage, error) {
 	content, err := json.Marshal(body)
 	if err != nil {

@@ -34,7 +34,7 @@ type conn struct {
 	interrupted bool      // the cloud took an interrupt since the last message was posted
 	eof         bool
 	broken      error       // the host does not read any more
-	exit        *agent.Exit // how the connection ends; nil: it goes on
+	exit        *agent.Exit // how the connection ends; nil while it is open
 }
 
 func newConn(a *program, port agent.Port) *conn {
@@ -149,7 +149,7 @@ func (c *conn) fail(err error) {
 // exitNoLogin is the exit code of qodercli whose login is missing or has expired.
 const exitNoLogin = 41
 
-// leave ends the connection and says what may go on in the cloud.
+// leave ends the connection and reports what may still run in the cloud.
 func (c *conn) leave(exit agent.Exit) agent.Exit {
 	if running := c.book.running(); len(running) > 0 {
 		e := &session.CloudLeft{SessionID: c.sessionID, LastEventID: c.lastID, Interrupted: c.interrupted}
@@ -183,7 +183,7 @@ type queue struct {
 	items  []func()
 	woken  bool
 	closed bool
-	room   chan struct{} // closed when the queue is taken; nil: nobody waits
+	room   chan struct{} // closed when the queue is taken; nil without a waiter
 }
 
 // push queues do. It never waits.
@@ -230,7 +230,7 @@ func (q *queue) take() []func() {
 	return items
 }
 
-// free lets those go on who wait for room; mu is held.
+// free wakes the waiters for room; mu is held.
 func (q *queue) free() {
 	if q.room != nil {
 		close(q.room)

@@ -42,7 +42,7 @@ type stream struct {
 type streamIs int
 
 const (
-	closed streamIs = iota // nobody needs it, or it waits for reopenAt
+	closed streamIs = iota // it is not needed, or waits for reopenAt
 	opening
 	open
 )
@@ -247,8 +247,8 @@ func (c *conn) event(e *sseEvent) {
 // text is a string of the cloud's that can be in JSON.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// dataOf is the data of an event as JSON: {} for none, and a string for what is no JSON, as for
-// the vendor's SDK 1.0.39 (observed).
+// dataOf is the data of an event as JSON: {} without data, and a string for text that is not
+// JSON, as for the vendor's SDK 1.0.39 (observed).
 func dataOf(data []byte) json.RawMessage {
 	if len(data) == 0 {
 		return json.RawMessage("{}")

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// maxText is the limit of a turn's text. What is beyond it is in the events, not in the result.
+// maxText is the limit of a turn's text. Text beyond it is in the events, not in the result.
 const maxText = 16 << 20
 
 // turn is what the events with one turn id have said.

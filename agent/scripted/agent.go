@@ -19,8 +19,8 @@ type Agent struct {
 	// Effect is called for each side effect of a tool, with a line and the name of the
 	// file for it. nil: the line is appended to the file.
 	Effect func(file, line string) error
-	// History stores sessions. nil: they are stored in files if Script.Transcript is true,
-	// otherwise not at all.
+	// History stores sessions. By default they are stored in files if Script.Transcript is
+	// true, otherwise not at all.
 	History agent.History
 	// Spawn starts the children of scripts; nil: no children are started.
 	Spawn func(Child) error

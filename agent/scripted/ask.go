@@ -8,8 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// ask makes a request and keeps the answer; running into the limit is no
-// error of the script.
+// ask makes a request and keeps the answer; running into the limit is not an error of
+// the script.
 func (p *player) ask(request agent.Object, limit time.Duration) error {
 	answer, err := p.Strand().Ask(request, limit)
 	if errors.Is(err, agent.ErrTimeout) {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// What a flood writes at once, and how much between looks at what the host
-// says.
+// The size of a flood's writes, and how much it writes between two checks of the host's
+// input.
 const (
 	floodBatch = 64 << 10
 	floodLook  = 1 << 20

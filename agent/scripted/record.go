@@ -30,8 +30,8 @@ type Told struct {
 	// About is the tool of can_use_tool, the event of hook_callback, the server of
 	// mcp_message; "" for all others.
 	About string
-	// Body is the response member of an answer, or the request member of a request;
-	// nil if there is none.
+	// Body is the response member of an answer, or the request member of a request, or
+	// nil.
 	Body json.RawMessage
 	// Error is the text of an error answer, or says that the host closed stdin before
 	// it had answered; "" otherwise.
@@ -42,7 +42,7 @@ type Told struct {
 func WithRecord(r *Record) Option { return func(a *Agent) { a.Record = r } }
 
 // Prompts are the prompts of the turns that began, in order. Turns that an agent starts
-// itself, after a background task, have none.
+// itself, after a background task, have no prompt.
 func (r *Record) Prompts() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,8 +65,8 @@ func (r *Record) Requests() []Told {
 
 // Unreached names the steps that did not begin, in the order of the script, such as
 // "turns[1].steps[0]: text". The steps of a tool whose call was denied are among them.
-// Of resumed and on_stop_block all steps count, of default none: they are played when
-// nothing else is left. Before the agent has started there are none.
+// Of resumed and on_stop_block all steps count, those of default never: they are played
+// when nothing else remains. Before the agent has started the list is empty.
 func (r *Record) Unreached() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +91,8 @@ func (r *Record) Unreached() []string {
 	return missing
 }
 
-// eachStep calls fn for steps and the steps inside them. A place in a list is what
-// tells one step from an equal one.
+// eachStep calls fn for steps and the steps inside them. Equal steps differ by their
+// place in a list.
 func eachStep(path string, steps Steps, fn func(path string, s *Step)) {
 	for i := range steps {
 		at := fmt.Sprintf("%s[%d]", path, i)

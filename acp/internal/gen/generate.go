@@ -41,7 +41,7 @@ func Generate(data []byte) (map[string][]byte, error) {
 		return nil, fmt.Errorf("format the methods: %w", err)
 	}
 	files[prefix+"methods.go"] = methods
-	// What belongs to the methods of one side comes first, what both use last.
+	// Types of the methods of one side come first, those of both sides last.
 	var shared []string
 	for _, side := range []string{"agent", "client", "protocol"} {
 		var own []string
@@ -223,7 +223,7 @@ func codes(t string, d *schema) string {
 	return b.String() + ")\n\n"
 }
 
-// comment wraps a text; "" if it has none.
+// comment wraps a text, or "".
 func comment(indent, text string) string {
 	var b strings.Builder
 	line := ""

@@ -54,7 +54,7 @@ func (g *generator) merge(d *schema) []field {
 			add(g.merge(v), alone)
 		}
 	}
-	// What each alternative has is required where each requires it.
+	// A field of all alternatives is required if each requires it.
 	for i, f := range out {
 		if f.required || len(d.variants()) < 2 {
 			continue

@@ -26,7 +26,7 @@ type Server struct {
 	Exec  session.Executor // nil: goroutines
 	// Turn returns what the agent does for a message. nil: [Answer].
 	Turn func(turn, text string) []Step
-	// Fault returns what goes wrong with request n, from 1; nil: nothing does.
+	// Fault returns the fault of request n, from 1, or nil.
 	Fault func(n int, r *Request) *Fault
 	// Token is the access token that requests must have; "": any.
 	Token string
@@ -62,7 +62,7 @@ type Step struct {
 
 // Event is an event of a session.
 type Event struct {
-	ID   string // "": the server chooses; "-": the event has none
+	ID   string // "": the server chooses; "-": no id
 	Name string
 	Data map[string]any // type and turn_id are added, unless they are there
 }

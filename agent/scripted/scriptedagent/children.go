@@ -15,13 +15,12 @@ import (
 // childArg is the hidden argument that makes this binary a child of itself.
 const childArg = "--scriptedagent-child"
 
-// defaultLifetime ends a child nobody has swept.
+// defaultLifetime ends a child that was not swept.
 const defaultLifetime = 10 * time.Minute
 
-// child is a child with the time at which it ends. It is a time and not a span,
-// because the successors of one that forks share it: were each to take off what
-// it slept, those that nobody sweeps would go on for as long as a busy machine
-// takes to start them all.
+// child is a child with the time at which it ends. It is a time and not a span, because
+// the successors of one that forks share it: if each subtracted its own sleep, unswept
+// ones would run for as long as a busy machine takes to start them all.
 type child struct {
 	scripted.Child
 	Until time.Time

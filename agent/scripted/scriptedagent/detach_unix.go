@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// detach gives the child a session of its own, if it shall have one.
+// detach starts the child in its own process session, if session is set.
 func detach(cmd *exec.Cmd, session bool) {
 	if session {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
