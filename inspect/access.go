@@ -56,7 +56,7 @@ type refusal struct {
 	reason string
 }
 
-// check returns why the request is refused; nil: it is not.
+// check returns why the request is refused; nil if it is allowed.
 func (a *Access) check(r *http.Request) *refusal {
 	if !a.knows(r.Host) {
 		return &refusal{http.StatusForbidden, "the header Host must name this machine (localhost or 127.0.0.1), or one of Access.Hosts"}
@@ -97,7 +97,7 @@ func byUnixSocket(r *http.Request) bool {
 	return ok && at.Network() == "unix"
 }
 
-// equal compares in a time that tells nothing about the texts, nor their lengths.
+// equal compares in a time that depends neither on the texts nor on their lengths.
 func equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

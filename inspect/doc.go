@@ -2,10 +2,11 @@
 // there are, what each waits for and since when, what was restarted, and what is unread.
 // It answers "why does nothing happen?" without a debugger and without a restart.
 //
-// [Listen] opens a Unix socket of the user's own, or a port of this machine with a
-// token; [Handler] is the same for an HTTP server that the program already has. The
-// commands troupe ps, troupe top and troupe mcp read the socket, and so does [Fetch].
-// Nothing is open until one of them is called, and nothing can be changed through them.
+// [Listen] opens a Unix socket that only the user can reach, or a port of this machine
+// with a token; [Handler] is the same for an HTTP server that the program already has.
+// The commands troupe ps, troupe top and troupe mcp read the socket, and so does
+// [Fetch]. Nothing is open until one of them is called, and nothing can be changed
+// through them.
 //
 // What is shown is [runtime.Tree]: no prompts, no answers, no secrets of the options.
 // The names in it may come from an agent or a model. Every form, JSON too, has control

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// ErrDead is the error of a socket on which nobody listens any more.
+// ErrDead is the error of a socket on which no program listens any more.
 var ErrDead = errors.New("nobody listens on the socket")
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // Fetch asks the host that listens on a socket for its sessions. A host that does not
-// answer within 10 s is an error. The error matches [ErrDead] if nobody listens.
+// answer within 10 s is an error. The error matches [ErrDead] if no program listens.
 func Fetch(ctx context.Context, socket string) (*Report, error) {
 	raw, err := Request(ctx, socket, http.MethodGet, "/api/tree")
 	if err != nil {
@@ -80,8 +80,8 @@ func (e *StatusError) Error() string {
 }
 
 // Request makes a request without a body by a socket, and returns the answer, which may
-// have at most 64 MiB. The host has 10 s for it. The error matches [ErrDead] if nobody
-// listens, and is a *[StatusError] if the host refuses.
+// have at most 64 MiB. The host has 10 s for it. The error matches [ErrDead] if no
+// program listens, and is a *[StatusError] if the host refuses.
 func Request(ctx context.Context, socket, method, path string) ([]byte, error) {
 	body, done, err := request(ctx, socket, method, path, fetchLimit)
 	if err != nil {

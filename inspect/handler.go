@@ -89,7 +89,8 @@ func (v *views) session(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// found is the session that the path names; nil: there is none, and the client was told.
+// found is the session that the path names. If there is no such session it answers the
+// request and returns nil.
 func (v *views) found(w http.ResponseWriter, r *http.Request) *runtime.SessionTree {
 	s := v.rt.Session(r.PathValue("id"))
 	if s == nil {

@@ -17,16 +17,16 @@ import (
 
 // Config says where [Listen] listens. The zero value is the socket that troupe ps finds.
 type Config struct {
-	// Socket is the path of the Unix socket. Its directory must be the user's own and
-	// closed to all others (mode 0700); it is made if it is not there. The socket gets
-	// mode 0600. Default: [DefaultSocket], unless Address is set.
+	// Socket is the path of the Unix socket. Its directory must belong to the user and
+	// be closed to all others (mode 0700); it is created if it is missing. The socket
+	// gets mode 0600. Default: [DefaultSocket], unless Address is set.
 	Socket string
 	// Address is a loopback address and a port to listen on instead of a socket, such as
 	// 127.0.0.1:7070 or [::1]:0, where port 0 means any free port. It needs a Token.
 	Address string
 	// Token is what each request to Address must bring as a bearer token: at least 16
-	// characters that nobody can guess. It is a secret. A socket has none: its mode
-	// protects it.
+	// characters that cannot be guessed. It is a secret. A socket needs no token: its
+	// mode protects it.
 	Token string
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// probeLimit limits how long it takes to see whether somebody listens on a socket.
+	// probeLimit limits how long it takes to see whether a program listens on a socket.
 	probeLimit = time.Second
 	// maxPath is the longest path of a socket: 103 bytes on macOS, 107 on Linux.
 	maxPath = 103
@@ -69,7 +69,8 @@ func refuseSocket(problem, fix string) error {
 	return fmt.Errorf("inspect: %w", &session.ConfigError{Option: "Socket", Problem: problem, Fix: fix})
 }
 
-// checkDir makes sure that nobody else can put a socket into the directory, or reach one.
+// checkDir makes sure that no other user can put a socket into the directory, or reach
+// one.
 func checkDir(dir string) error {
 	st, err := os.Lstat(dir)
 	if err != nil {
@@ -103,7 +104,7 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { _ = d.Close() }, nil // which unlocks
 }
 
-// removeDead removes the socket at path if nobody listens on it.
+// removeDead removes the socket at path if no program listens on it.
 func removeDead(path string) error {
 	st, err := os.Lstat(path)
 	switch {
@@ -127,7 +128,7 @@ func removeDead(path string) error {
 	return nil
 }
 
-// isDead reports whether the error of a dial says that nobody listens.
+// isDead reports whether the error of a dial says that no program listens.
 func isDead(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
 }

@@ -213,7 +213,7 @@ func (k *links) answerOf(n *node, lastOf, calls map[uint64]int32) (int32, bool) 
 	return last, ok && n.tool != 0 && k.t.vendor != Qoder
 }
 
-// trailing returns the queued commands below the leaf that nobody answered.
+// trailing returns the unanswered queued commands below the leaf.
 func (k *links) trailing(leaf int32, chain []int32) []int32 {
 	nodes := k.t.nodes
 	below := map[int32][]int32{}

@@ -14,7 +14,7 @@ import (
 // seldom exceed a megabyte, apart from images.
 const DefaultMaxLine = 64 << 20
 
-// Damage says why a line is no JSON object. "" says that it is one.
+// Damage says why a line is not a JSON object; "" for a JSON object.
 type Damage string
 
 // The kinds of damage.

@@ -23,7 +23,7 @@ var (
 	ErrNoTitle = errors.New("transcript: the title is empty")
 	ErrNoTag   = errors.New("transcript: the tag is empty; Untag removes a tag")
 	// ErrNoArchive: Qoder's sessions have no archive, and a store holds only lines of
-	// transcripts, of which the mark is none.
+	// transcripts, and the mark is not one.
 	ErrNoArchive = errors.New("transcript: there is no archive of these sessions; only Claude's on a machine have one, and not those in a store")
 )
 
@@ -164,10 +164,11 @@ func (s *Sessions) files() session.Files { return durable.Files(s.Files) }
 
 // Delete removes a session: its transcript, subagents, tool results and marks. Backups of
 // files stay. Of several copies it removes the newest. A symbolic link is removed, not
-// what it points to. End the session before: an agent that runs makes the file anew with
-// only its later lines.
+// what it points to. End the session before: a running agent recreates the file with only
+// its later lines.
 //
-// With a Store it removes the session with its subagents there; an unknown id is no error.
+// With a Store it removes the session with its subagents there; an unknown id is not an
+// error.
 func (s *Sessions) Delete(ctx context.Context, id string) error {
 	if s.Store != nil {
 		return s.deleteStored(ctx, id)

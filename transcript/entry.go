@@ -260,7 +260,7 @@ type OtherEntry struct {
 	Type string `json:"type"`
 }
 
-// DamagedEntry is a line that is no JSON object.
+// DamagedEntry is a line that is not a JSON object.
 type DamagedEntry struct {
 	Raw
 	Damage Damage

@@ -30,7 +30,7 @@ var (
 	// ErrNoMessage: UpTo is not in the session; for Qoder, not in its active branch.
 	ErrNoMessage = errors.New("transcript: there is no such message in the session")
 	// ErrLineTooLong: a line is longer than [DefaultMaxLine]. A copy without it would lack a
-	// message, so there is none. UpTo copies what comes before it.
+	// message, so no copy is made. UpTo copies the lines before it.
 	ErrLineTooLong = errors.New("transcript: the line is too long to be copied")
 )
 
@@ -80,7 +80,7 @@ func (s *Sessions) Fork(ctx context.Context, id string, o ForkOptions) (string, 
 	return k.to, nil
 }
 
-// forkTitle is the title of a copy without one of its own.
+// forkTitle is the title of a copy that was not given one.
 func (s *Sessions) forkTitle(f *found) (string, error) {
 	info, err := s.describe(&scanner{}, f, false)
 	if err != nil {

@@ -34,11 +34,12 @@ type ImportOptions struct {
 type Imported struct {
 	Key     session.StoreKey // of the session
 	Entries int              // that were appended, subagents included
-	// Damaged counts the lines that are no JSON objects, such as a torn last line. They are
-	// left out.
+	// Damaged counts the lines that are not JSON objects, such as a torn last line. They
+	// are left out.
 	Damaged int
 	// Foreign counts, with Missing, the messages that the store has and the file lacks:
-	// another machine went on with the session. Nothing is imported to such a transcript.
+	// another machine has continued the session. Nothing is imported to such a
+	// transcript.
 	Foreign int
 }
 
@@ -86,8 +87,8 @@ func (s *Sessions) Import(ctx context.Context, id string, store session.Store, o
 }
 
 // Complete appends to one transcript of a store the lines that it lacks, as [Sessions.Import]
-// does with Missing, for a transcript that is no file of a [Sessions]. open opens it; it is
-// called twice. The error is that of open, of a read, or a *[session.StoreError].
+// does with Missing, for a transcript that is not a file of a [Sessions]. open opens it; it
+// is called twice. The error is that of open, of a read, or a *[session.StoreError].
 func Complete(ctx context.Context, store session.Store, key session.StoreKey, open func() (io.ReadCloser, error)) (Imported, error) {
 	i := &importer{ctx: ctx, store: store, batch: defaultBatch, only: true}
 	i.Key = key
@@ -102,7 +103,7 @@ const defaultBatch = 500
 type importer struct {
 	Imported
 
-	s     *Sessions       // nil: there is one transcript
+	s     *Sessions       // nil for a single transcript
 	ctx   context.Context //nolint:containedctx // of one call of Import
 	open  func(name string) (io.ReadCloser, error)
 	store session.Store
@@ -216,7 +217,8 @@ func (i *importer) subagents(folder string) error {
 	return nil
 }
 
-// metadataEntry is the entry for a subagent's description; nil if that is no object.
+// metadataEntry is the entry for a subagent's description; nil if that is not an
+// object.
 func metadataEntry(raw []byte) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(raw, &all) != nil || all == nil {

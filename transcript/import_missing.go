@@ -28,10 +28,10 @@ func sumOf(raw []byte) (sum entrySum) {
 	return entrySum(all[:16])
 }
 
-// missing returns which lines of a file, by number, the store lacks; nil: none. The file's
+// missing returns which lines of a file, by number, the store lacks, or nil. The file's
 // lines without a uuid, such as titles, of which the last one counts, are taken only if they
 // come after all that the store has. Nothing is missing where the store has messages that
-// the file lacks: another machine went on.
+// the file lacks: another machine has continued the session.
 func (i *importer) missing(name string, key session.StoreKey) (map[int]bool, error) {
 	have := make(map[entrySum]int)
 	chain := make(map[entrySum]bool) // of them, messages

@@ -34,7 +34,7 @@ type Transcript struct {
 	size        int64
 }
 
-// id is a UUID, or a hash of a name that is no UUID.
+// id is a UUID, or a hash of a name that is not a UUID.
 type id [16]byte
 
 // node is a line in the chain of messages.
@@ -51,7 +51,7 @@ type node struct {
 	flags  flag
 }
 
-// Values of node.up that are no index.
+// Values of node.up that are not an index.
 const (
 	none    int32 = -1 // the line names no parent
 	missing int32 = -2 // the parent is not in the file
@@ -95,7 +95,7 @@ type compaction struct {
 // maxDamageReports is how many damaged lines a transcript describes; it counts all.
 const maxDamageReports = 100
 
-// DamageReport describes a line that is no JSON object.
+// DamageReport describes a line that is not a JSON object.
 type DamageReport struct {
 	Line   int    // from 1
 	Offset int64  // in bytes
@@ -375,15 +375,14 @@ func (t *Transcript) resolve() {
 	}
 }
 
-// SessionID returns the session that the first line with a session id names; "" if there
-// is none.
+// SessionID returns the session that the first line with a session id names, or "".
 func (t *Transcript) SessionID() string { return t.session }
 
 // Lines returns how many lines the file has, damaged ones included.
 func (t *Transcript) Lines() int { return t.lines }
 
-// Damaged returns how many lines are no JSON objects, and describes the first 100 of them.
-// Blank lines do not count: agents leave them after a torn line.
+// Damaged returns how many lines are not JSON objects, and describes the first 100 of
+// them. Blank lines do not count: agents leave them after a torn line.
 func (t *Transcript) Damaged() (count int, reports []DamageReport) {
 	return t.damaged, append([]DamageReport(nil), t.damage...)
 }

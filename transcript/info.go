@@ -241,7 +241,7 @@ func (f *facts) addText(l *Line, pictures bool) {
 	}
 }
 
-// prompt returns the text as a first prompt, and false if it is none.
+// prompt returns the text as a first prompt, and false if it is not a prompt.
 func (f *facts) prompt(s string) (string, bool) {
 	s = strings.TrimSpace(strings.ReplaceAll(s, "\n", " "))
 	if s == "" {

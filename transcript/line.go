@@ -28,7 +28,7 @@ type head struct {
 	origin, hidden, interrupted, denial, result, apiError      []byte
 }
 
-// Type returns the line's type, such as TypeUser; "" if it has none.
+// Type returns the line's type, such as TypeUser, or "".
 func (l *Line) Type() string { return typeName(l.head.typ) }
 
 // Subtype returns what a system line is about, such as compact_boundary; "" if the line
@@ -63,10 +63,10 @@ func (l *Line) Meta() bool { return isTrue(l.head.meta) }
 // milliseconds; "" if the line does not say.
 func (l *Line) Timestamp() string { return text(l.head.timestamp) }
 
-// Time returns Timestamp as a time; zero if there is none.
+// Time returns Timestamp as a time; or the zero time.
 func (l *Line) Time() time.Time { return parseTime(l.Timestamp()) }
 
-// Clone returns a copy that stays valid when the decoder goes on.
+// Clone returns a copy that stays valid when the decoder continues.
 func (l *Line) Clone() *Line {
 	c := &Line{Offset: l.Offset, Number: l.Number, Raw: bytes.Clone(l.Raw), Damage: l.Damage, BOM: l.BOM}
 	if c.Damage == "" {

@@ -24,7 +24,7 @@ type ListOptions struct {
 
 // List returns the sessions, the last modified first. It reads at most 128 KiB of each
 // Claude file: a title in the middle of a larger file is not seen, like in Claude's own
-// list. Files that are no sessions are left out: those without a prompt or title, of
+// list. Files that are not sessions are left out: those without a prompt or title, of
 // subagents, and symbolic links. Of several copies of a session the newest counts.
 //
 // With a Store, the limits count before sessions without a prompt or title are left out of
@@ -117,8 +117,8 @@ func (s *Sessions) filesIn(p place, files []found) ([]found, error) {
 	return files, nil
 }
 
-// Info describes one session. A *NotFoundError also says that a file is no session: it has
-// neither a prompt nor a title, is a subagent's, or is a symbolic link.
+// Info describes one session. A *NotFoundError also says that a file is not a session: it
+// has neither a prompt nor a title, is a subagent's, or is a symbolic link.
 func (s *Sessions) Info(ctx context.Context, id string) (*Info, error) {
 	if s.Store != nil {
 		return s.infoStored(ctx, id)
@@ -143,7 +143,7 @@ func (s *Sessions) Info(ctx context.Context, id string) (*Info, error) {
 	return nil, &NotFoundError{ID: id, Dir: s.Dir}
 }
 
-// describe returns nil if the file is no session that a list has.
+// describe returns nil if the file is not a session of a list.
 func (s *Sessions) describe(sc *scanner, file *found, skipProgrammatic bool) (*Info, error) {
 	size := file.info.Size()
 	if size == 0 {
@@ -268,7 +268,7 @@ type archiveMark struct {
 	By       string `json:"by"`
 }
 
-// archived returns whether the session is in the archive; nil: it never was. A later
+// archived returns whether the session is in the archive; nil if it never was. A later
 // prompt takes it out.
 func (s *Sessions) archived(f *found, head, tail []byte) *bool {
 	raw, err := fs.ReadFile(s.fsys(), f.side("archived.json"))

@@ -51,7 +51,7 @@ func (k *links) activeLeaf() int32 {
 	return k.anyLeaf()
 }
 
-// talkOnly cuts the chain at every line that is no message, as Qoder's reader of
+// talkOnly cuts the chain at every line that is not a message, as Qoder's reader of
 // subagents does.
 func (t *Transcript) talkOnly() *links {
 	k := &links{t: t, up: make([]int32, len(t.nodes))}

@@ -130,7 +130,7 @@ func (t *Transcript) resumeLeaf(k *links) (leaf int32, pointed bool, err error) 
 type healing struct{ node, to int32 }
 
 // healed returns the chain up to the leaf. Where a parent is missing, or the chain is a
-// cycle, it goes on with the line before in the file.
+// cycle, it continues with the previous line of the file.
 func (k *links) healed(leaf int32) (chain []int32, healed []healing) {
 	nodes := k.t.nodes
 	seen := make([]bool, len(nodes))
@@ -153,7 +153,7 @@ func (k *links) healed(leaf int32) (chain []int32, healed []healing) {
 }
 
 // before returns the last line of the main conversation that precedes all of the chain
-// below the node in the file; none if there is none.
+// below the node in the file; or none.
 func (k *links) before(at int32, seen []bool) int32 {
 	nodes := k.t.nodes
 	for i := int(nodes[at].place) - 1; i >= 0; i-- {

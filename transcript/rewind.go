@@ -52,7 +52,7 @@ type RewoundFile struct {
 type Rewound struct {
 	Files []RewoundFile // all tracked files, by path
 	// Commands are the shell commands that the agent began after the message, oldest first,
-	// at most 100. What they changed is not tracked and is not restored.
+	// at most 100. Their changes are not tracked and not restored.
 	Commands []string
 }
 

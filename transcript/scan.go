@@ -34,8 +34,8 @@ func (e *elements) next() bool {
 }
 
 // walk walks the members of a valid object without knowing where the current value ends:
-// it finds the end only when it goes on. So a caller that has found what it wants never
-// reads a long value.
+// it finds the end only when it continues. So a caller that has found what it wants
+// never reads a long value.
 type walk struct {
 	b     []byte
 	i     int // of the value, or of the object before the first call
@@ -78,8 +78,8 @@ func (w *walk) value() []byte {
 	return w.b[w.i:end:end]
 }
 
-// get returns the value of a member of a valid object; nil if there is none. As in
-// JavaScript, the last member of a name counts.
+// get returns the value of a member of a valid object, or nil. As in JavaScript, the
+// last member of a name counts.
 func get(object []byte, name string) []byte { return jsonscan.Get(object, name) }
 
 // unquote decodes a JSON string; it is not ok for any other value.

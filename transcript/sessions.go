@@ -74,8 +74,8 @@ func (e *NotFoundError) Error() string {
 // Is makes errors.Is(err, fs.ErrNotExist) true.
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// IDError says that a text is no session id. Ids are UUIDs; Qoder's sessions can be read
-// under any file name.
+// IDError says that a text is not a session id. Ids are UUIDs; Qoder's sessions can be
+// read under any file name.
 type IDError struct {
 	ID     string
 	Vendor Vendor

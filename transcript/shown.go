@@ -122,8 +122,8 @@ func (t *Transcript) shownByClaude(o ShownOptions) []shown {
 	return out
 }
 
-// HasMark reports whether the file begins with a byte order mark. What Shown returns is then
-// without the first line.
+// HasMark reports whether the file begins with a byte order mark. The result of Shown then
+// lacks the first line.
 func (t *Transcript) HasMark() bool { return len(t.nodes) > 0 && t.nodes[0].flags.has(isBOM) }
 
 // hideBOM takes the line with a byte order mark out of the chain, as Claude's SDK cannot

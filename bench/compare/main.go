@@ -78,8 +78,8 @@ func own(mode string, n int) (drive.Job, []string, error) {
 	return drive.Job{Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: env, Mode: mode, N: n}, vars, err
 }
 
-// measured is one measurement in a process of its own: "bare hook", "hook",
-// "idle", "crowd", "probe".
+// measured is one measurement in a separate process: "bare hook", "hook", "idle",
+// "crowd", "probe".
 func measured(part string, s size) error {
 	ctx := context.Background()
 	var mode string

@@ -1,7 +1,7 @@
-// Command crowd opens many sessions on scripted agents inside this one process,
-// holds them, closes them, and prints one line of JSON: how long that took,
-// what one session and its agent take together, and what is left. It fails if the
-// closed sessions keep more than 2 MiB and a tenth of the heap before.
+// Command crowd opens many sessions on scripted agents inside this one process, holds
+// them, closes them, and prints one line of JSON: how long that took, what one session
+// and its agent take together, and what remains afterwards. It fails if the closed
+// sessions keep more than 2 MiB and a tenth of the heap before.
 //
 //	go run ./bench/crowd -sessions 10000
 //	go run ./bench/crowd -sessions 10000 -passive -most 17

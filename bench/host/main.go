@@ -3,10 +3,10 @@
 //
 //	go run ./bench/host -agent PATH -mode stream|hook|perm|mcp|idle -n N -sessions K
 //
-// The agent is any program that speaks Claude Code's dialect. It is told what
-// to do by the prompt of its one turn, "<mode> <n>", and by BENCH_MODE and
-// BENCH_N. Without -agent it is the minimal one of bench/fastagent. README.md in
-// bench says what the modes and the figures are.
+// The agent is any program that speaks Claude Code's dialect. The prompt of its one
+// turn says what to do, "<mode> <n>", and by BENCH_MODE and BENCH_N. Without -agent it
+// is the minimal one of bench/fastagent. README.md in bench says what the modes and the
+// figures are.
 package main
 
 import (

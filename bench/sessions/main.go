@@ -6,9 +6,9 @@
 //	go run ./bench/sessions -stores                # also through session stores, of the same sessions
 //	go run ./bench/sessions -keep DIR              # leave the files in DIR
 //
-// With -stores the directory is one as store.Dir has it, and the memory is filled before the
-// time is taken; its content counts as memory. SQLite is a module of its own, with a program
-// of its own for the files that -keep leaves: contrib/sqlite/bench.
+// With -stores the directory is one as store.Dir has it, and the memory is filled before the time is
+// taken; its content counts as memory. SQLite is a separate module, with another program for the
+// files that -keep leaves: contrib/sqlite/bench.
 //
 // DIR has node_modules with @anthropic-ai/claude-agent-sdk, for which node must be on PATH:
 //

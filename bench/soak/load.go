@@ -60,8 +60,8 @@ func newSoak() (*soaking, error) {
 // limit bounds every wait: what takes longer hangs.
 const limit = 30 * time.Second
 
-// load has sessions for a while, each worker on runtimes of its own, which are
-// shut down after some sessions, or in the middle of one.
+// load has sessions for a while, each worker on its own runtimes, which are shut down
+// after some sessions, or in the middle of one.
 func (s *soaking) load(ctx context.Context, span time.Duration, workers int) error {
 	ctx, cancel := context.WithTimeout(ctx, span)
 	defer cancel()

@@ -21,7 +21,7 @@ const scope = "github.com/agent-troupe/troupe/contrib/otel"
 type Config struct {
 	// TracerProvider makes the spans. A session waits while a span is handed over, so use
 	// a batcher, which drops what it cannot hold; the SDK's WithSyncer exports before the
-	// session goes on. nil: otel.GetTracerProvider.
+	// session continues. nil: otel.GetTracerProvider.
 	TracerProvider trace.TracerProvider
 	// MeterProvider makes the instruments. nil: otel.GetMeterProvider.
 	MeterProvider metric.MeterProvider
@@ -38,7 +38,7 @@ type Config struct {
 }
 
 // Instrument follows sessions. It is safe for concurrent use by any number of them, and
-// needs no end of its own: shut down the providers.
+// needs no shutdown: shut down the providers.
 type Instrument struct {
 	cfg     Config
 	tracer  trace.Tracer

@@ -11,5 +11,5 @@
 // and texts of errors are sent only with [Config].Content. docs/events.md of the main
 // module lists all names.
 //
-// It is a module of its own, so that the main module does not depend on OpenTelemetry's SDK.
+// It is a separate module, so that the main module does not depend on OpenTelemetry's SDK.
 package troupeotel

@@ -61,7 +61,7 @@ func (x *metrics) breaker(kind session.BreakerKind, name string, state session.B
 }
 
 // operation records how long a turn or a call of a tool took. failed is the type of its
-// error; "": it has none.
+// error, or "".
 func (x *metrics) operation(ctx context.Context, took time.Duration, failed string, attrs ...attribute.KeyValue) {
 	if failed != "" {
 		attrs = append(attrs, semconv.ErrorTypeKey.String(x.errors.value(failed)))

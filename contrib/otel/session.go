@@ -37,7 +37,7 @@ type follower struct {
 	turns        []*turn
 	tools        map[string]*tool // without a result, by id
 	// agents are the last calls that something may belong to after their end: of subagents,
-	// which may go on in the background, and those of a process that has died.
+	// which may continue in the background, and those of a process that has died.
 	agents    map[string]*tool
 	oldAgents []string // their ids, oldest first
 	callbacks map[*callback]struct{}
@@ -129,7 +129,7 @@ func (f *follower) event(r session.EventRecord) {
 	case *session.ActorFailed:
 		f.fault(f.span, r.At, "troupe.actor_failed", e.Reason)
 	case *session.CallbackFailed:
-		if e.RequestID == "" { // no span of its own
+		if e.RequestID == "" { // without a span
 			f.fault(f.span, r.At, "troupe.callback_failed", e.Err, keyCallbackKind.String(e.Kind))
 		}
 	case *session.Ended:
@@ -137,7 +137,7 @@ func (f *follower) event(r session.EventRecord) {
 	}
 }
 
-// state marks the states that are no part of a turn.
+// state marks the states outside of turns.
 func (f *follower) state(at time.Time, e *session.StateChanged) {
 	switch e.To {
 	case session.StateRecovering.String(), session.StatePassivated.String(), session.StateClosing.String():
@@ -151,7 +151,7 @@ func (f *follower) state(at time.Time, e *session.StateChanged) {
 	}
 }
 
-// recovering begins the span of a restart. What the dead process ran is over.
+// recovering begins the span of a restart. The calls of the dead process are over.
 func (f *follower) recovering(at time.Time, e *session.Recovering) {
 	f.endRestart(at, e.Failure.Err)
 	f.restarts++

@@ -19,7 +19,7 @@ import (
 // tool is a call of a tool without a result.
 type tool struct {
 	id, name, parent string
-	turn             *turn // nil: none was under way
+	turn             *turn // nil outside of turns
 	ctx              context.Context
 	span             trace.Span
 	began            time.Time
@@ -139,8 +139,8 @@ func (f *follower) placeOf(callID string) (context.Context, time.Time) {
 	return f.root, f.opened
 }
 
-// later is the later time: what an actor that crashed has left is told after what comes
-// at the same time elsewhere.
+// later is the later time: messages of an actor that crashed are reported after others
+// of the same time.
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -148,8 +148,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// endTool ends the span of a call. failed is the type of its error, "": it has succeeded.
-// Without a result, the calls that its subagent has made have none either.
+// endTool ends the span of a call. failed is the type of its error, "" for a success.
+// Without a result, the calls of its subagent have no result either.
 func (f *follower) endTool(at time.Time, t *tool, failed, text string) {
 	if f.tools[t.id] != t {
 		return

@@ -5,6 +5,6 @@
 //	defer store.Close()
 //	sessions := &transcript.Sessions{Vendor: transcript.Claude, Store: store, Dir: dir}
 //
-// It is a module of its own, so that the main module does not depend on SQLite. The SQLite
+// It is a separate module, so that the main module does not depend on SQLite. The SQLite
 // is modernc.org/sqlite, which needs no C compiler.
 package troupesqlite

@@ -73,7 +73,7 @@ CREATE TABLE IF NOT EXISTS leases (
 ) WITHOUT ROWID;
 `
 
-// Open opens the file, which is made with mode 0600 if there is none. The caller closes
+// Open opens the file, which is created with mode 0600 if necessary. The caller closes
 // the store.
 func Open(ctx context.Context, file string, o Options) (_ *Store, err error) {
 	fail := func(err error) error { return fmt.Errorf("session store: %s cannot be opened: %w", file, err) }

@@ -5,7 +5,7 @@
 //	go run ./examples/acp -- gemini --experimental-acp       # another agent: its command
 //
 // Look for: the text comes in pieces; the call that changes nothing is not asked about; the call that
-// removes files is, and is denied; the turn goes on.
+// removes files is, and is denied; the turn continues.
 package main
 
 import (

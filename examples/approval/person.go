@@ -12,7 +12,7 @@ import (
 // person answers questions in lines.
 type person struct {
 	one   sync.Mutex    // one question at a time
-	lines <-chan string // closed when nobody is there
+	lines <-chan string // closed when the person is gone
 }
 
 func newPerson(r io.Reader) *person {
@@ -26,7 +26,7 @@ func newPerson(r io.Reader) *person {
 	return &person{lines: lines}
 }
 
-// asked waits for the answer. there is false when nobody is there, or when the agent
+// asked waits for the answer. there is false when the person is gone, or when the agent
 // no longer waits.
 func (p *person) asked(ctx context.Context, question string) (answer string, there bool) {
 	p.one.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// options returns the options of the named agent. Nobody watches, so tools without a rule
-// are denied.
+// options returns the options of the named agent. The run is unattended, so tools without
+// a rule are denied.
 func options(name string) (*sdk.Options, error) {
 	opts := &sdk.Options{AllowedTools: []string{"Read", "Grep", "Glob"}}
 	switch name {

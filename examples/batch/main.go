@@ -7,8 +7,8 @@
 //
 // Look for: overloaded calls are tried again in the same session, a wrong answer goes back to its
 // agent, the last task uses the results of all others, and the report is an HTML file. Kill the
-// program (kill -9) and start it with -resume: it goes on where it was. The command troupe batch does
-// the same without a program: see docs/fleets.md.
+// program (kill -9) and start it with -resume: it continues where it was. The command troupe batch
+// does the same without a program: see docs/fleets.md.
 package main
 
 import (

@@ -18,7 +18,7 @@ type chat struct {
 	interrupts <-chan os.Signal
 
 	asking  sync.Mutex  // one question at a time
-	stopped atomic.Bool // the turn was interrupted, so nobody answers its questions
+	stopped atomic.Bool // the turn was interrupted, so its questions stay unanswered
 	back    chan string // a line that a question took after that: it is the next message
 	mu      sync.Mutex  // permission callbacks write, too
 	out     io.Writer

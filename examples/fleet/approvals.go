@@ -20,8 +20,8 @@ type approval struct {
 	Session string          `json:"session"`
 	Tool    string          `json:"tool"`
 	Input   json.RawMessage `json:"input"`
-	// Hash is of what is asked for. Who approves repeats it, so that nobody approves another
-	// call than the one that was shown.
+	// Hash is the hash of the call. An approval repeats it, so that it cannot apply to
+	// another call than the one that was shown.
 	Hash  string    `json:"hash"`
 	Since time.Time `json:"since"`
 

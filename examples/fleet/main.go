@@ -7,9 +7,9 @@
 // as you like; kill -TERM the program while something runs.
 //
 // Look for: a session outlives its connection and, with -idle, its process. A reader that
-// is too slow misses events and is told so; it holds up nobody. A call that needs a
-// permission waits for a person. At SIGTERM turns that run come to their end, nothing new
-// starts, and no process is left.
+// is too slow misses events, and gets an event that says so; it does not delay the others.
+// A call that needs a permission waits for a person. At SIGTERM turns that run come to
+// their end, nothing new starts, and no process is left.
 //
 // Without a terminal and without -port, or with TROUPE_SMOKE=1, the program uses its own
 // API once, prints what it says, and ends.

@@ -61,8 +61,8 @@ func (s *service) routes() http.Handler {
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// guard lets nobody in who does not have the token, or who calls this machine by a name of
-// another site.
+// guard refuses requests without the token, or with the name of another site in their Host
+// header.
 func (s *service) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -131,7 +131,7 @@ func (s *service) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if body.Prompt != "" {
-		if _, err := c.client.Send(r.Context(), sdk.UserText(body.Prompt)); err != nil { // nobody learns its id
+		if _, err := c.client.Send(r.Context(), sdk.UserText(body.Prompt)); err != nil { // its id was not returned
 			s.forget(c)
 			http.Error(w, errors.Join(err, c.end(context.WithoutCancel(r.Context()))).Error(), http.StatusBadGateway)
 			return
@@ -187,7 +187,7 @@ func (s *service) interrupt(w http.ResponseWriter, r *http.Request, c *conversat
 
 func (s *service) remove(w http.ResponseWriter, r *http.Request, c *conversation) {
 	s.forget(c)
-	if err := c.end(context.WithoutCancel(r.Context())); err != nil { // also if nobody waits for it any more
+	if err := c.end(context.WithoutCancel(r.Context())); err != nil { // also if the client no longer waits
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
@@ -213,8 +213,8 @@ func (s *service) decide(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// events streams what happens, from the event after Last-Event-ID on. Who reads too slowly
-// gets the event resync, and then what comes from there on.
+// events streams the events after Last-Event-ID. A reader that is too slow gets the event
+// resync, and then the following ones.
 func (s *service) events(w http.ResponseWriter, r *http.Request, c *conversation) {
 	after, _ := strconv.Atoi(r.Header.Get("Last-Event-ID")) // 0: from the first that is kept
 	in := c.feed.subscribe(after)

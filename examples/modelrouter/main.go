@@ -1,6 +1,5 @@
-// Command modelrouter chooses the model of every call by its purpose: the strong
-// one for the conversation, a cheap one for side work, the user's own for
-// subagents.
+// Command modelrouter chooses the model of every call by its purpose: the strong one for the
+// conversation, a cheap one for side work, the user's choice for subagents.
 //
 //	go run ./examples/modelrouter                # a scripted agent, no account
 //	go run ./examples/modelrouter -agent qoder   # Qoder CLI; Claude Code has no such callback

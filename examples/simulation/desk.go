@@ -33,7 +33,7 @@ func (b *board) set(order int, s Status) {
 	b.orders[order] = s
 }
 
-// Status is how far the refund of an order has come; empty if nobody asked for one.
+// Status is the state of an order's refund; empty if none was requested.
 func (b *board) Status(order int) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (d *ForgetfulDesk) Refund(ctx context.Context, c *sdk.Client, order int) er
 // Desk is ForgetfulDesk without the bug.
 type Desk struct{ board }
 
-// Refund asks the agent for a refund and waits for it. Whatever happens, the order has an
+// Refund asks the agent for a refund and waits for it. In every case the order has an
 // outcome afterwards.
 func (d *Desk) Refund(ctx context.Context, c *sdk.Client, order int) error {
 	d.set(order, InProgress)

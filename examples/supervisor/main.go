@@ -1,5 +1,5 @@
-// Command supervisor has an actor of its own in a session's supervision tree, and decides
-// itself what a failure in that tree does.
+// Command supervisor adds an actor to a session's supervision tree, and a strategy that
+// decides what a failure in that tree does.
 //
 //	go run ./examples/supervisor                 # a scripted agent, no account
 //	go run ./examples/supervisor -agent claude   # Claude Code; or qoder
@@ -69,7 +69,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 			return err
 		}
 	}
-	<-told // client.Done is closed before that: events come on a goroutine of their own
+	<-told // client.Done is closed before that: events come on another goroutine
 	failure, ok := errors.AsType[*supervisor.Failure](client.Err())
 	if !ok {
 		return fmt.Errorf("the session should have failed because of the disk: %w", client.Err())

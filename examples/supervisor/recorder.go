@@ -21,8 +21,8 @@ func (keepCalm) Decide(failed supervisor.Failed, _ []supervisor.ChildState) supe
 }
 
 // newRecorder returns a child that writes to a disk: the lines that it is sent, and when the
-// agent begins to work. The function is called for each incarnation, so that each begins
-// with variables of its own.
+// agent begins to work. The function is called for each incarnation, so that each has new
+// variables.
 func newRecorder(d *disk) (*session.Child, *session.Ref[string]) {
 	return session.NewChild(supervisor.Child{Name: "recorder"}, func() session.Behavior[string] {
 		turns := 0

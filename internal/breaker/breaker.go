@@ -65,8 +65,8 @@ type (
 	}
 	// Drop says that an attempt will not begin, or has come to no outcome.
 	Drop struct{ ID uint64 }
-	// Done is the outcome of an attempt: what has failed, in one line, or, if that is
-	// empty, what has succeeded. ID 0: it is one that nobody asked for.
+	// Done is the outcome of an attempt: the failure, in one line, or "" for a success.
+	// ID 0: an attempt without a request.
 	Done struct {
 		ID        uint64
 		Failure   string
@@ -177,7 +177,7 @@ func (b *Breaker) free() time.Time {
 func (b *Breaker) ask(in Ask) {
 	switch {
 	case b.Phase == session.BreakerClosed && !b.limited(in.Again):
-		b.grant(in.ID) // whoever waits for the rate is not behind it
+		b.grant(in.ID) // it does not queue behind those that wait for the rate
 	case b.blocked() && !in.Patient && !b.cfg.Hold:
 		b.do(Refuse{in.ID, b.err()})
 	default:
@@ -294,7 +294,8 @@ func (b *Breaker) done(in Done) {
 		b.Failures, b.LastFailure = b.Failures+1, in.Failure
 		b.open()
 	}
-	// What fails in an open breaker had begun before, and says nothing new.
+	// An attempt that fails while the breaker is open had begun before: it is not
+	// counted.
 }
 
 func (b *Breaker) open() {

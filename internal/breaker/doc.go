@@ -2,7 +2,7 @@
 // circuit breaker with one probe at a time, and a limit on the starts of one second.
 //
 // A step takes an input and returns effects, and both are plain data. There is no lock,
-// clock or goroutine in here: whoever owns a [Breaker] calls Step one at a time, says what
-// time it is, and carries out the effects in their order. What is attempted, and what
-// counts as a failure, must not be known here.
+// clock or goroutine in here: the owner of a [Breaker] calls Step one at a time, passes
+// the time, and carries out the effects in their order. The package knows neither what is
+// attempted nor what counts as a failure.
 package breaker

@@ -21,7 +21,7 @@ func Files(set session.Files) session.Files {
 // machine are the files of this machine.
 type machine struct{}
 
-// Create follows no link that somebody has put there: the directory may be the agent's.
+// Create follows no link, because an agent may have put one into the directory.
 func (machine) Create(name string) (session.FileWriter, error) {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -24,7 +24,8 @@ var taken = regexp.MustCompile(`^(core\.(autocrlf|eol|safecrlf|symlinks|filemode
 	`url\..+\.(insteadof|pushinsteadof)|push\.(default|autosetupremote|followtags)|init\.defaultbranch)$`)
 
 // remoteURL are keys whose value is the address of a repository. Addresses such as
-// ext::COMMAND name programs; git allows them to nobody by default, and they are not taken.
+// ext::COMMAND name programs; git allows them in no case by default, and they are not
+// taken.
 var remoteURL = regexp.MustCompile(`^(remote\..+\.(url|pushurl)|url\..+\.(insteadof|pushinsteadof))$`)
 
 func wanted(s Setting) bool {

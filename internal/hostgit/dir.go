@@ -121,16 +121,16 @@ func (d *Dir) file(name, content string) error {
 	return errors.Join(replaceFile(root, name, content), root.Close())
 }
 
-// environ leads git to this directory. Whoever runs it sees neither hooks nor settings of the
+// environ leads git to this directory. With it git sees neither hooks nor settings of the
 // repository.
 func (d *Dir) environ() []string { return []string{"GIT_DIR=" + d.path, "GIT_WORK_TREE=" + d.top} }
 
-// checkout runs git with the user's own configuration, as before an agent has run.
+// checkout runs git with the user's configuration, as before an agent has run.
 func (d *Dir) checkout(ctx context.Context, args ...string) (string, error) {
 	return d.git.Run(ctx, Call{Args: args, Dir: d.top, Env: d.git.environ(d.environ()...)})
 }
 
-// look runs git where an agent has worked: without any filter, whoever has configured it.
+// look runs git where an agent has worked: without any filter, from any configuration.
 func (d *Dir) look(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	more := append(d.environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+nowhere, "GIT_ATTR_NOSYSTEM=1", "GIT_NO_LAZY_FETCH=1", "GIT_LITERAL_PATHSPECS=1")
 	base := slices.DeleteFunc(d.git.environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_CONFIG_") })
@@ -185,7 +185,7 @@ func (d *Dir) Has(ctx context.Context, commit, name string) (bool, error) {
 }
 
 // Fill writes the files of a commit into the empty working tree, as git checkout does,
-// with filters that the user's own configuration has, but no hooks.
+// with filters of the user's configuration, but no hooks.
 func (d *Dir) Fill(ctx context.Context, commit string) error {
 	_, err := d.checkout(ctx, "read-tree", "-m", "-u", "--no-recurse-submodules", commit)
 	return err

@@ -76,7 +76,7 @@ func (g *Git) Find(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
-// UserExcludes returns the file of ignored names in the user's own configuration; "": none.
+// UserExcludes returns the file of ignored names in the user's configuration, or "".
 func (g *Git) UserExcludes(ctx context.Context) string {
 	out, err := g.plain(ctx, "", "config", "--global", "--includes", "--type=path", "--get", "core.excludesFile")
 	if name := strings.TrimRight(out, "\r\n"); err == nil && filepath.IsAbs(name) {

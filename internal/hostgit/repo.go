@@ -24,7 +24,7 @@ var ErrReftable = errors.New("the repository keeps its references in reftables, 
 type Repo struct {
 	Top    string `json:"top"`    // of the working tree; "": the repository is bare
 	GitDir string `json:"gitDir"` // of this working tree
-	Common string `json:"common"` // shared by all worktrees; the same as GitDir if there are none
+	Common string `json:"common"` // shared by all worktrees; the same as GitDir without worktrees
 	// Config are the settings that [Dir] takes over.
 	Config  []Setting `json:"config,omitempty"`
 	Exclude string    `json:"exclude,omitempty"` // info/exclude
@@ -101,7 +101,7 @@ func opened(top, gitDir string) (*Repo, error) {
 }
 
 // commonOf returns the directory that all worktrees of a git directory share. It is an error
-// if gitDir is no git directory.
+// if gitDir is not a git directory.
 func commonOf(gitDir string) (string, error) {
 	if _, err := readSmall(filepath.Join(gitDir, "HEAD")); err != nil {
 		return "", err
@@ -187,7 +187,7 @@ func (r *Repo) Head() (Head, error) {
 	return Head{Ref: ref, Hash: at}, err
 }
 
-// ref is the value of a reference in a file, or in the packed ones; "": it has none.
+// ref is the value of a reference in a file, or in the packed ones, or "".
 func (r *Repo) ref(name string) (string, error) {
 	const most = 5 // as git allows references that name references
 	for range most {

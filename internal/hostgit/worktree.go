@@ -12,8 +12,8 @@ import (
 
 // AddWorktree makes the worktree dir of the repository of d, detached at a commit, and
 // fills it. name is how the repository lists it; a number is added to one that is taken. It
-// writes what git worktree add does, but runs no hook. What the repository lists for the
-// same path, of a worktree that was removed, goes first.
+// writes what git worktree add does, but runs no hook. An entry of the repository for the
+// same path, of a worktree that was removed, is deleted first.
 func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 	if err := d.repo.Forget(d.top); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (r *Repo) worktree(dir string) (string, error) {
 	return "", err
 }
 
-// Forget takes the worktree dir out of the repository's list. It is no error if it is not
-// there.
+// Forget takes the worktree dir out of the repository's list. A missing entry is not an
+// error.
 func (r *Repo) Forget(dir string) error {
 	id, err := r.worktree(dir)
 	if err != nil || id == "" {

@@ -175,7 +175,7 @@ func (a *adapter[M]) guard(what string, fn func() error) {
 	}
 }
 
-// fail ends the actor with a reason. What is still queued is for the next
+// fail ends the actor with a reason. Messages that are still queued are for the next
 // incarnation.
 func (a *adapter[M]) fail(reason error) {
 	if a.life.stopping {
@@ -287,8 +287,8 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 // Worker is the one that runs the actor. It is passed to Tell.
 func (c *Context[M]) Worker() *Worker { return c.adapter.life.worker }
 
-// Go runs a task, no sooner than the actor has handled what it was told: the task
-// may block, the actor does not. It may get the goroutine that the actor ran on.
+// Go runs a task, after the actor has handled the present message: the task may block,
+// the actor does not. It may get the goroutine that the actor ran on.
 func (c *Context[M]) Go(t Task) { c.sys.Go(c.Worker(), t) }
 
 // StopSelf ends the actor after the current message, without a failure.
@@ -297,8 +297,7 @@ func (c *Context[M]) StopSelf() { c.adapter.fail(errStopSelf) }
 // Stopping reports whether the actor is on its way out.
 func (c *Context[M]) Stopping() bool { return c.adapter.life.stopping }
 
-// StopChild stops what lives at the address of a child; ChildDown tells when it is
-// gone.
+// StopChild stops the incarnation at the address of a child; ChildDown reports its end.
 func (c *Context[M]) StopChild(at Located) {
 	if l := at.present(); l != nil {
 		l.stop()

@@ -54,9 +54,9 @@ func (a *Address[M]) Handled() int64 {
 // committing it.
 func (a *Address[M]) Tries() int { return int(a.box.tries.Load()) }
 
-// DropHead takes the message that incarnations have died of, so that the next one
-// does not. It reports false if there is none. The parent calls it, while no
-// incarnation lives.
+// DropHead takes the message that incarnations have died of, so that the next one does
+// not. It reports false for an empty queue. The parent calls it, while no incarnation
+// lives.
 func (a *Address[M]) DropHead() (m M, ok bool) {
 	a.box.mu.Lock()
 	defer a.box.mu.Unlock()
@@ -85,13 +85,12 @@ func (a *Address[M]) Take() []M {
 	return all
 }
 
-// Room returns nil if fewer than n messages wait, else what to wait for before it is
-// called again. It is for who can wait, so that no more is told than is handled.
+// Room returns nil if fewer than n messages wait, else a channel to wait for before the
+// next call. It is backpressure for senders that can wait.
 func (a *Address[M]) Room(n int) <-chan struct{} { return a.box.roomFor(n) }
 
-// Close ends the address: no incarnation will follow. What was not handled, and
-// what comes from now on, is counted as dead letters. A later incarnation opens it
-// again.
+// Close ends the address: no incarnation will follow. Unhandled messages, and all later
+// ones, are counted as dead letters. A later incarnation opens it again.
 func (a *Address[M]) Close() { a.box.close() }
 
 func (a *Address[M]) present() *life {

@@ -51,10 +51,9 @@ func (p *Promise[T]) Wait(ctx context.Context, ex Executor) (T, error) {
 	return p.value, p.err
 }
 
-// Ask sends the message that build makes around a promise and waits for the
-// answer. It ends early with ctx, and with [ErrStopped] when the present
-// incarnation stops first, or there is none. It must not be called from inside an
-// actor.
+// Ask sends the message that build makes around a promise and waits for the answer. It
+// ends early with ctx, and with [ErrStopped] when the present incarnation stops first,
+// or if no incarnation lives. It must not be called from inside an actor.
 func Ask[R, M any](ctx context.Context, to *Address[M], build func(*Promise[R]) M) (R, error) {
 	p := NewPromise[R]()
 	unwatch := to.box.watch(func() { p.Fail(fmt.Errorf("ask %s: %w", to.Name(), ErrStopped)) })

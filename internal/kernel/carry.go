@@ -3,7 +3,7 @@ package kernel
 import "github.com/benbjohnson/clock"
 
 // AsClock returns the seams as the clock that a user may give a runtime: a simulation
-// replaces all of them, and production only the clock. Nobody but [SeamsOf] may use it.
+// replaces all of them, and production only the clock. Only [SeamsOf] may use it.
 func (c Config) AsClock() clock.Clock { return carrier{seams: c} }
 
 // SeamsOf returns the seams behind a clock: those that [Config.AsClock] was called on,

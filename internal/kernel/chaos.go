@@ -19,9 +19,8 @@ func (m Moment) String() string {
 	return [...]string{"before", "after", "after the effect", "in the step of"}[m]
 }
 
-// Chaos kills actors on request: it is asked at each message of each actor and
-// returns true to make the actor fail there. It is for tests; production
-// systems have none.
+// Chaos kills actors on request: it is asked at each message of each actor and returns
+// true to make the actor fail there. It is for tests; production systems have no Chaos.
 type Chaos func(actor string, message any, at Moment) bool
 
 // Killed is the reason of an actor that a [Chaos] killed.

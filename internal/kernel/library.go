@@ -21,9 +21,9 @@ func makeActorSystem(logger *slog.Logger) *actor.ActorSystem {
 }
 
 // unregister takes a new actor out of the library's registry, a map that never gives
-// memory back. Nobody looks for an actor by its name: its parent and its children
-// have its PID, which finds the process once and keeps it. An actor without a parent
-// stays registered, so that its name is given once.
+// memory back. Actors are not looked up by name: its parent and its children have its
+// PID, which finds the process once and keeps it. An actor without a parent stays
+// registered, so that its name is given once.
 func unregister(c actor.Context) {
 	if c.Parent() == nil {
 		return
@@ -50,9 +50,9 @@ func newActorSystem(logger *slog.Logger) *actor.ActorSystem {
 		sys.EventStream = eventstream.NewEventStream()
 		sys.DeadLetter = actor.NewDeadLetter(sys)
 	}
-	// The stock event stream throttles dead letters with a goroutine and a
-	// wall-clock ticker, and logs message contents. Nobody listens to this one:
-	// messages do not go through the library.
+	// The stock event stream throttles dead letters with a goroutine and a wall-clock
+	// ticker, and logs message contents. This one has no listener: messages do not go
+	// through the library.
 	sys.EventStream = eventstream.NewEventStream()
 	return sys
 }

@@ -15,7 +15,7 @@ type life struct {
 	box  atomic.Pointer[inbox] // nil once it is gone
 	idle node                  // the mark that it rests
 
-	reason error // written before the parent is told, read after
+	reason error // written before the parent is notified, read after
 
 	// Of the parent, which has it as a child.
 	pid    *actor.PID
@@ -24,13 +24,13 @@ type life struct {
 	signals atomic.Int32 // of the system messages
 	handled atomic.Int64
 
-	// Of whoever runs it.
+	// Used only by the goroutine that runs it.
 	worker   *Worker // whose goroutine runs it
 	started  bool    // it takes messages
 	stopping bool    // it takes none any more
 
 	root   bool        // it has no parent, and so no successor
-	parked bool        // nobody runs it, and only a system message makes somebody; guarded by box.mu
+	parked bool        // no goroutine runs it, and only a system message schedules it; guarded by box.mu
 	gone   atomic.Bool // it has stopped; written under box.mu
 
 	// Guarded by box.mu.

@@ -13,10 +13,11 @@ import (
 // kept by credits at the edges, where waiting is possible, and takes no memory
 // while it is empty.
 //
-// To leave a message and to handle one take no lock. Senders push onto a stack, in.
-// Whoever runs the present incarnation takes the whole stack at once and turns it
-// round into head, which is its own. An incarnation that finds nothing leaves a mark
-// on the stack, and the sender that replaces the mark has to see to it that it runs.
+// To leave a message and to handle one take no lock. Senders push onto a stack, in. The
+// goroutine that runs the present incarnation takes the whole stack at once and
+// reverses it into head, which only that goroutine uses. An incarnation that finds
+// nothing leaves a mark on the stack, and the sender that replaces the mark has to see
+// to it that it runs.
 //
 // The message that is being handled stays at the head until its handler returns
 // or commits, so that the next incarnation finds it if this one dies first.
@@ -26,7 +27,8 @@ type inbox struct {
 	depth atomic.Int32 // messages that are not handled
 	tries atomic.Int32 // incarnations that died of the head
 
-	// Of whoever runs the present incarnation; of the holder of mu if none lives.
+	// Owned by the goroutine that runs the present incarnation, or by the holder of mu
+	// if there is no incarnation.
 	head  *node
 	taken bool // the message being handled is no longer at the head
 
@@ -34,7 +36,7 @@ type inbox struct {
 	mu     sync.Mutex
 	sys    *System                       // nil before the first incarnation
 	life   atomic.Pointer[life]          // the last incarnation
-	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil: nobody asks
+	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil without a waiter
 }
 
 // node is a message on its way, or a mark.
@@ -74,8 +76,8 @@ func (b *inbox) occupy(l *life) error {
 // stop asks it to stop.
 func (l *life) stop() { l.PostSystemMessage(&actor.Stop{}) }
 
-// vacate ends an incarnation, and calls those who wait for that. Whoever runs it
-// calls it.
+// vacate ends an incarnation, and calls those who wait for that. The goroutine that
+// runs the incarnation calls it.
 func (b *inbox) vacate(l *life) {
 	b.mu.Lock()
 	l.gone.Store(true)
@@ -95,7 +97,7 @@ func (b *inbox) vacate(l *life) {
 	}
 }
 
-// watch calls fn once the present incarnation is gone: at once if there is none.
+// watch calls fn once the present incarnation is gone: at once without one.
 func (b *inbox) watch(fn func()) (unwatch func()) {
 	b.mu.Lock()
 	l := b.life.Load()
@@ -116,7 +118,7 @@ func (b *inbox) watch(fn func()) (unwatch func()) {
 	}
 }
 
-// tell leaves a message, and sees to it that somebody runs the receiver.
+// tell queues a message, and schedules the receiver.
 func (b *inbox) tell(w *Worker, m any) {
 	if m == nil {
 		panic("kernel: Tell with a nil message")
@@ -150,7 +152,7 @@ func (b *inbox) push(w *Worker, m any) bool {
 	}
 }
 
-// mark reports what n says if it is no message.
+// mark reports the content of n if it is not a message.
 func (n *node) mark() (resting *life, shut bool) {
 	if n == nil {
 		return nil, false
@@ -198,7 +200,7 @@ func inOrder(last *node) (first *node) {
 	return first
 }
 
-// close drops what nobody will handle.
+// close drops all messages, which will not be handled.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,8 +209,8 @@ func (b *inbox) close() {
 	}
 }
 
-// shut is close; mu is held. What an incarnation holds that still lives is dropped
-// when it is gone.
+// shut is close; mu is held. Messages that a live incarnation holds are dropped when it
+// is gone.
 func (b *inbox) shut() {
 	last := b.in.Swap(&node{m: closed{}})
 	resting, was := last.mark()
@@ -255,7 +257,8 @@ func (b *inbox) take() []any {
 // fewer notes that n messages are gone.
 func (b *inbox) fewer(n int) { b.depth.Add(int32(-n)) }
 
-// roomFor returns what to wait for until fewer than n messages wait; nil: they do.
+// roomFor returns a channel to wait for until fewer than n messages wait, or nil if
+// that is so now.
 func (b *inbox) roomFor(n int) <-chan struct{} {
 	if b.depth.Load() < int32(n) {
 		return nil
@@ -266,7 +269,7 @@ func (b *inbox) roomFor(n int) <-chan struct{} {
 	if room == nil {
 		c := make(chan struct{})
 		room = &c
-		b.room.Store(room) // whoever takes a message from now on sees it
+		b.room.Store(room) // each later removal of a message sees it
 	}
 	b.roomAt = int32(n)
 	b.makeRoom()
@@ -361,8 +364,8 @@ func (l *life) step(b *inbox) bool {
 	return true
 }
 
-// rest leaves the mark that nobody runs l, unless a message has come. A system message
-// may have come after the last look for one, and its wake been taken since.
+// rest sets the mark that no goroutine runs l, unless a message has come. A system
+// message may have come after the last look for one, and its wake been taken since.
 func (l *life) rest(b *inbox) bool {
 	if l.signals.Load() > 0 {
 		return false

@@ -26,9 +26,9 @@ func (o *Outbox[E]) Broken() bool { return o.stepping }
 // Empty reports whether everything was carried out.
 func (o *Outbox[E]) Empty() bool { return o.next == len(o.effects) }
 
-// Flush carries out what is left, in order. An effect leaves the outbox once do has
-// returned; what do adds by a step comes last. struck, if not nil, is called after
-// each: tests kill the actor there.
+// Flush carries out the remaining effects, in order. An effect leaves the outbox once
+// do has returned; effects that do adds by a step come last. struck, if not nil, is
+// called after each: tests kill the actor there.
 func (o *Outbox[E]) Flush(do func(E), struck func(effect any)) {
 	var none E
 	for o.next < len(o.effects) {

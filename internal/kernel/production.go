@@ -26,7 +26,7 @@ type clockAdapter struct{ clock.Clock }
 
 func (a clockAdapter) AfterFunc(d time.Duration, fn func()) Timer { return a.Clock.AfterFunc(d, fn) }
 
-// GoExecutor runs each task on a goroutine of its own.
+// GoExecutor runs each task on a new goroutine.
 type GoExecutor struct{}
 
 // Go implements [Executor].
@@ -171,7 +171,7 @@ func (m *monitor) watch(r *Role) {
 }
 
 // look hands off each role that has been in the same task since the last look, and
-// forgets those that have had none since.
+// forgets roles without a task since then.
 func (m *monitor) look() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

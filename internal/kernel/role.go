@@ -3,14 +3,14 @@ package kernel
 import "sync/atomic"
 
 // Role is a job that one goroutine has at a time, such as to read from a pipe. Its
-// holder may run tasks in between. To wake another goroutine for each of them
-// costs more than most take, so the job is left undone meanwhile; but the
-// dispatcher hands it to another goroutine if a task lasts. The goroutine that has
-// lost the role goes on with its task and is then like any other.
+// holder may run tasks in between. To wake another goroutine for each of them costs
+// more than most take, so the job is left undone meanwhile; but the dispatcher hands it
+// to another goroutine if a task lasts. The goroutine that has lost the role finishes
+// its task and is then like any other.
 type Role struct {
 	sys *System
 	job func(*Worker)
-	// state counts: it is odd while the holder runs a task, and whoever makes it
+	// state counts: it is odd while the holder runs a task, and the side that makes it
 	// even, the end of the task or HandOff, has the role.
 	state atomic.Uint64
 	// wary is for how many tasks the role is given away before they begin: where
@@ -24,16 +24,16 @@ type Role struct {
 // wariness is how many tasks after one that lasted do not hold up the job.
 const wariness = 8
 
-// NewRole returns a role that nobody has yet. The job returns when its worker no
-// longer has the role, which it has to look at after each Run of its worker, or
-// when there is nothing to do. Then whoever finds something calls Start or Take.
+// NewRole returns a role without a holder. The job returns when its worker no longer
+// has the role, which it has to look at after each Run of its worker, or when there is
+// nothing to do. Then the goroutine that finds work calls Start or Take.
 func (s *System) NewRole(job func(*Worker)) *Role { return &Role{sys: s, job: job} }
 
-// Start gives the role, which nobody has, to another goroutine.
+// Start gives the role, which has no holder, to another goroutine.
 func (r *Role) Start() { r.sys.cfg.Dispatcher.Go(r.Take) }
 
-// Take does the job on this goroutine; nobody has the role. It returns when the
-// job does.
+// Take does the job on this goroutine; the role must have no holder. It returns when
+// the job does.
 func (r *Role) Take() { r.job(&Worker{sys: r.sys, role: r}) }
 
 // HandOff gives the role to another goroutine if its holder still runs the n-th

@@ -24,7 +24,7 @@ type Seat struct {
 // all that knows about goroutines: whatever its answers are, the code that runs is
 // the same.
 type Dispatcher interface {
-	// Go runs fn on a goroutine of its own, never inline.
+	// Go runs fn on a new goroutine, never inline.
 	Go(fn func())
 	// Inline reports whether a worker takes up the actor that it told, or the task
 	// that its actor made, itself. Otherwise another worker does.

@@ -17,8 +17,8 @@ type Config struct {
 	Dispatcher Dispatcher // default: goroutines
 	Executor   Executor   // default: goroutines
 	Rand       Rand       // default: NewRand with a seed of the operating system
-	// Spawner, when set, starts and sweeps processes in place of this machine: a simulation
-	// has none. The kernel itself does not use it.
+	// Spawner, when set, starts and sweeps processes in place of this machine, which a
+	// simulation does not use. The kernel itself does not use it.
 	Spawner session.Spawner
 	// Chaos, when set, is asked before and after each message. Tests only.
 	Chaos Chaos
@@ -84,7 +84,7 @@ type ofSystem struct {
 	sys *System
 }
 
-// SystemOf returns the system that an executor is of; nil: it is of none.
+// SystemOf returns the system of an executor, or nil.
 func SystemOf(e Executor) *System {
 	of, _ := e.(ofSystem)
 	return of.sys

@@ -43,7 +43,7 @@ func (t *timers) forget(o *ownTimer) {
 	}
 }
 
-// end stops what is left; nil is an actor that never set one.
+// end stops the remaining timers; t is nil for an actor that never set one.
 func (t *timers) end() {
 	if t == nil {
 		return

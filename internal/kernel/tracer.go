@@ -3,8 +3,8 @@ package kernel
 import "github.com/asynkron/protoactor-go/actor"
 
 // Tracer follows each message from its sender to the actor that handles it. It is for
-// tests; production systems have none. An id names a message, is comparable, and stays
-// the same when a second incarnation handles the message again.
+// tests; production systems have no tracer. An id names a message, is comparable, and
+// stays the same when a second incarnation handles the message again.
 type Tracer interface {
 	// Tell is called by the sender, before the address has the message.
 	Tell(id any)

@@ -2,12 +2,12 @@ package kernel
 
 import "slices"
 
-// Worker is one goroutine while it runs actors and their tasks. Whoever tells an
-// actor passes the worker whose goroutine it is on: the receiver may then run on
-// the same goroutine, once the present handler has returned. So a message can pass
-// several actors and reach the user's function without waking a goroutine on its
-// way. A nil worker is always allowed, and is what a task passes that has not
-// returned yet: the receiver must not wait for it.
+// Worker is one goroutine while it runs actors and their tasks. A sender passes the
+// worker of its goroutine: the receiver may then run on the same goroutine, once the
+// present handler has returned. So a message can pass several actors and reach the
+// user's function without waking a goroutine on its way. A nil worker is always
+// allowed, and is what a task passes that has not returned yet: the receiver must not
+// wait for it.
 //
 // A worker is used by one goroutine at a time.
 type Worker struct {
@@ -19,13 +19,12 @@ type Worker struct {
 	seat   Seat
 }
 
-// Task is what an actor leaves to be done. It may block. What it returns, if
-// anything, runs after it on the same goroutine, must not block, and may pass its
-// worker on.
+// Task is work that an actor starts. It may block. The function that it returns, or
+// nil, runs after it on the same goroutine, must not block, and may pass its worker on.
 type Task func() (then func(*Worker))
 
-// Guest returns a worker for a goroutine of the user's, which has something else
-// to do: it runs the actors that it tells, and never a task.
+// Guest returns a worker for a goroutine of the user's, which has something else to do:
+// it runs the actors that it sends to, and never a task.
 func (s *System) Guest() *Worker { return &Worker{sys: s, guest: true} }
 
 // Run does what was left with the worker: actors first, then one task. Other

@@ -210,7 +210,7 @@ func canonical(s *schema, key, at string) string {
 	return key
 }
 
-// property checks the value of a key. What may be given in milliseconds is a
+// property checks the value of a key. A value that may be in milliseconds is a
 // duration, and becomes a number of nanoseconds.
 func (r *reader) property(s *schema, name, key string, n *Node, at string) *Node {
 	if name == key && s.Properties[name+"Ms"] == nil || name == "pathToExecutable" {

@@ -3,6 +3,6 @@
 // the document in one form: as JSON without aliases of keys, without variables
 // of the environment, and with durations in nanoseconds.
 //
-// It knows the forms of the file. What the options mean, and which go together,
-// is known above it, in package sdk.
+// It knows the forms of the file. Package sdk knows the meaning of the options, and
+// which go together.
 package optionfile

@@ -15,9 +15,9 @@ import (
 
 // CheckJSON finds what a program that reads strict JSON, with the types of s, does not
 // read or drops: syntax, keys that are twice in an object, values of another type or
-// range, and keys that s does not have and whose name is close to one of its own. Mistakes
-// are in the order of the document; those under unknown are keys that s does not know.
-// The document may begin with a byte order mark, be UTF-16 with one, or be empty.
+// range, and keys that s does not have and whose name is close to one that it has.
+// Mistakes are in the order of the document; those under unknown are keys that s does not
+// know. The document may begin with a byte order mark, be UTF-16 with one, or be empty.
 func (s *Schema) CheckJSON(raw []byte) (mistakes, unknown []Mistake) {
 	r := &reader{schema: &s.root, elsewhere: "leave it out"}
 	root := r.strictJSON(raw)
@@ -64,7 +64,7 @@ func (r *reader) strictJSON(raw []byte) *Node {
 	return root
 }
 
-// SyntaxOfJSON says where a document stops being JSON; nil: it is JSON.
+// SyntaxOfJSON says where a document stops being JSON, or returns nil.
 func SyntaxOfJSON(raw []byte) *Mistake {
 	var doc json.RawMessage
 	err := json.Unmarshal(raw, &doc)

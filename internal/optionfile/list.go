@@ -17,8 +17,8 @@ const (
 )
 
 // ParseList reads a document of YAML or JSON, which is UTF-8, as values with their places.
-// Unlike an options file it may have anchors, aliases and merge keys; what they add is
-// bounded. nil: there is nothing in it, or a mistake.
+// Unlike an options file it may have anchors, aliases and merge keys; their expansion is
+// bounded. It returns nil for an empty document, or with a mistake.
 func ParseList(text []byte) (*Node, []Mistake) {
 	r := &reader{most: listTokens, anchors: map[string]ast.Node{}}
 	if json.Valid(text) {

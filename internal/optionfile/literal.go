@@ -6,8 +6,8 @@ import (
 )
 
 // literal reports ${NAME} in a path, an address, a model or a variable of the environment,
-// where nobody expands it. In prompts and commands it is text, and the agent expands it in
-// MCP servers.
+// where it is not expanded. In prompts and commands it is text, and the agent expands it
+// in MCP servers.
 func (r *reader) literal(root *Node) {
 	for _, p := range root.Pairs {
 		switch key := p.Key.Text; {

@@ -73,7 +73,8 @@ type reader struct {
 	// elsewhere is what to do about a key that the schema does not have; "": that of options.
 	elsewhere string
 	hint      func(key string) string // about one at the top; nil: none
-	// Of a list: the most tokens (0: maxTokens) and what its anchors name (nil: there can be none).
+	// Of a list: the most tokens (0: maxTokens) and the nodes of its anchors (nil: anchors are not
+	// allowed).
 	most     int
 	anchors  map[string]ast.Node
 	aliasing bool // the value of an alias is read

@@ -37,11 +37,10 @@ type Command struct {
 	// one. The launch marker is added, and so are the markers of the launches
 	// that this host itself runs under.
 	Env []string
-	// Files are written for the child and removed when it is reaped: mode 0600,
-	// in a directory of their own with mode 0700, which a later host removes if this
-	// one dies. The token {{file:NAME}} in
-	// Args and in Env's values is replaced by the file's path; tokens of unknown
-	// names stay as they are.
+	// Files are written for the child and removed when it is reaped: mode 0600, in a
+	// separate directory with mode 0700, which a later host removes if this one dies.
+	// The token {{file:NAME}} in Args and in Env's values is replaced by the file's
+	// path; tokens of unknown names stay as they are.
 	Files []File
 	// Interpreter, when set, runs Path as a script: its first element is looked
 	// up like Path, the others precede the script in the arguments. The script
@@ -160,9 +159,9 @@ func (l *Launcher) newMarker() string {
 	return fmt.Sprintf("%s%d_%s", markerPrefix, os.Getpid(), kernel.NewID(l.cfg.Rand))
 }
 
-// withMarkers adds the launch marker to env, and the markers that the host
-// itself carries, so that whoever launched the host can still find the child
-// when env was built from nothing.
+// withMarkers adds the launch marker to env, and the markers that the host itself
+// carries, so that the program that launched the host can still find the child when env
+// was built from nothing.
 func withMarkers(env, host []string, marker string) []string {
 	out := slices.Concat(env, []string{marker + "=1"})
 	for _, kv := range host {

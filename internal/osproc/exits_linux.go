@@ -10,10 +10,10 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// exitWatcher tells of exits through pidfds, and of output that is waited for
-// without a goroutine. They are in an epoll set of its own, and that set is in the runtime's
-// poller, so that one parked goroutine serves all processes. Goroutine and set
-// go when nothing is watched.
+// exitWatcher reports exits through pidfds, and output that is waited for without a
+// goroutine. They are in a separate epoll set, and that set is in the runtime's poller, so
+// that one parked goroutine serves all processes. Goroutine and set go when nothing is
+// watched.
 type exitWatcher struct {
 	clock kernel.Clock
 	exec  kernel.Executor

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// exitWatcher tells of exits by polling.
+// exitWatcher reports exits by polling.
 type exitWatcher struct {
 	clock kernel.Clock
 	exec  kernel.Executor
@@ -18,7 +18,7 @@ func (w *exitWatcher) init(clk kernel.Clock, exec kernel.Executor) { w.clock, w.
 
 func (w *exitWatcher) watch(p *Process) { pollExit(w.clock, p) }
 
-// watchOutput reports false: nothing tells of output here.
+// watchOutput reports false: this system cannot report output.
 func (w *exitWatcher) watchOutput(*os.File, func(), func()) (unwatch func(), ok bool) {
 	return nil, false
 }

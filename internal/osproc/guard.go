@@ -68,7 +68,7 @@ func (g *guard) drop() {
 	}
 }
 
-// died notes that the guard of in has ended, although nobody has told it to.
+// died notes that the guard of in has ended, although it was not asked to.
 func (g *guard) died(in io.Closer) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

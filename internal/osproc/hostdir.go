@@ -31,8 +31,8 @@ type HostDir struct {
 	rand kernel.Rand
 
 	mu      sync.Mutex
-	path    string   // empty: there is none now
-	lock    *os.File // nil where directories cannot be locked: then nobody ever sweeps it
+	path    string   // empty without a directory
+	lock    *os.File // nil where directories cannot be locked: then it is never swept
 	entries int
 	spare   []string // records that have ended; see Record
 	ended   int      // how many have
@@ -92,7 +92,7 @@ func (h *HostDir) add(name string, create func(string) error) (path string, err 
 	}
 	path = filepath.Join(h.path, name)
 	err = create(path)
-	if errors.Is(err, fs.ErrNotExist) { // somebody cleans up the directory for temporary files
+	if errors.Is(err, fs.ErrNotExist) { // another program cleans up the directory for temporary files
 		if err = h.open(); err == nil {
 			path = filepath.Join(h.path, name)
 			err = create(path)

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir locks a host directory of this user until the file is closed. Children do
-// not inherit the lock: the descriptor is closed on exec. The error is errOwned if
-// somebody else has it, fs.ErrNotExist if the directory was removed meanwhile, and
+// lockDir locks a host directory of this user until the file is closed. Children do not
+// inherit the lock: the descriptor is closed on exec. The error is errOwned if another
+// process has it, fs.ErrNotExist if the directory was removed meanwhile, and
 // errors.ErrUnsupported if the file system has no locks.
 func lockDir(path string) (_ *os.File, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

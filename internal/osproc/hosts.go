@@ -54,8 +54,8 @@ func (l *Launcher) bases() []string {
 	return []string{l.state.base, l.temp.base}
 }
 
-// sweepHost ends what is in one locked host directory. What could not be ended keeps
-// its record.
+// sweepHost ends what is in one locked host directory. Processes that could not be
+// ended keep their record.
 func (l *Launcher) sweepHost(dir *os.File, processes bool) Remains {
 	r := Remains{Dir: dir.Name()}
 	entries, err := os.ReadDir(r.Dir)
@@ -96,7 +96,7 @@ func (l *Launcher) sweepMarkers(markers []string) map[string]error {
 	for i, marker := range markers {
 		done[i] = kernel.NewPromise[struct{}]()
 		l.cfg.Executor.Go(func() {
-			_, results[i] = l.SweepMarker(context.Background(), marker) // it has limits of its own
+			_, results[i] = l.SweepMarker(context.Background(), marker) // it has its own limits
 			done[i].Resolve(struct{}{})
 		})
 	}

@@ -32,14 +32,14 @@ type Config struct {
 	TempDir     string       // parent of the host's directory for temporary files; default: os.TempDir()
 	Logger      *slog.Logger // default: none
 	// StateDir is where launches are recorded, for a later host with the same StateDir
-	// to end what is left of them. It is made if it is missing. Default: none, no
+	// to end their remaining processes. It is made if it is missing. Default: none, no
 	// record.
 	StateDir string
 	// Guard is the command of a program that calls [Guard]. It runs while processes of the
-	// launcher live, in a session of its own, and sweeps when the host dies; it needs a
+	// launcher live, in its own process session, and sweeps when the host dies; it needs a
 	// StateDir. Default: none.
 	Guard []string
-	// HostSwept is told of each host that died. Default: nobody.
+	// HostSwept is called for each host that died. Default: nil.
 	HostSwept func(Remains)
 }
 
@@ -52,8 +52,8 @@ type Launcher struct {
 	sweeper sweeper
 	first   sync.Once
 	temp    *HostDir // has the temporary files
-	state   *HostDir // has the records of launches; nil: none are kept
-	guard   *guard   // nil: there is none
+	state   *HostDir // has the records of launches; nil without records
+	guard   *guard   // or nil
 
 	hosts      sync.Once
 	hostsSwept *kernel.Promise[struct{}]
@@ -64,7 +64,7 @@ type Launcher struct {
 	live    int              // queued, or started and not reaped
 	leaders map[int]*Process // started and not reaped, by pid
 	running bool             // the launching thread is up
-	wake    chan struct{}    // the launching thread waits on it; nil: it does not wait
+	wake    chan struct{}    // the launching thread waits on it; nil while it does not wait
 }
 
 // NewLauncher returns a launcher; it starts nothing.
@@ -109,7 +109,7 @@ type spawn struct {
 	*launch
 	done      chan struct{}
 	settled   bool
-	abandoned bool // nobody waits any more: the thread disposes of what it made
+	abandoned bool // the caller has given up: the thread ends the process that it made
 	err       error
 }
 
@@ -205,13 +205,12 @@ func (l *Launcher) withdraw(s *spawn) bool {
 	return true
 }
 
-// spawnLimit is how long a spawn that was begun is waited for once nobody wants
-// it any more: it takes milliseconds, unless the program lies on a file server
-// that is gone.
+// spawnLimit is how long a spawn that was begun is waited for once its caller has given
+// up: it takes milliseconds, unless the program lies on a file server that is gone.
 const spawnLimit = 5 * time.Second
 
-// hangs waits for a spawn that was begun: whoever gets its process can end it
-// in order.
+// hangs waits for a spawn that was begun, so that the caller gets the process and can
+// end it in order.
 func (l *Launcher) hangs(s *spawn) bool {
 	ctx, cancel := kernel.WithTimeout(context.Background(), l.cfg.Clock, &session.TimeoutError{What: "spawn", Limit: spawnLimit})
 	defer cancel()
@@ -319,7 +318,7 @@ func (l *Launcher) leads(pid int) bool {
 }
 
 // carried returns the names of the markers that a leader was started with; nil if pid is
-// no leader that is still to be reaped.
+// not a leader that is still to be reaped.
 func (l *Launcher) carried(pid int) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -98,8 +98,8 @@ func checkFile(path string, usable func(string) error) error {
 	return nil
 }
 
-// absoluteDirs leaves out relative entries of PATH: they would name programs in
-// the working directory, which is often a project nobody vouched for.
+// absoluteDirs leaves out relative entries of PATH: they would name programs in the
+// working directory, which is often an untrusted project.
 func absoluteDirs(path string) []string {
 	var dirs []string
 	for _, dir := range filepath.SplitList(path) {

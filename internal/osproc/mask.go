@@ -14,8 +14,7 @@ const masked = "***"
 var userInfo = regexp.MustCompile(`://[^/\s@]+@`)
 
 // shownFlag reports whether the value of a flag may be seen. Each name here is a
-// decision: the value of any other flag is hidden, since nothing tells whether it
-// is a credential.
+// decision: the value of any other flag is hidden, since it may be a credential.
 func shownFlag(flag string) bool {
 	switch strings.TrimPrefix(flag, "--") {
 	case "add-dir", "agent", "betas", "debug-file", "effort", "fallback-model", "input-format",

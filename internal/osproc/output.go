@@ -11,7 +11,7 @@ type output struct {
 	*os.File // nil: never opened
 
 	mu      sync.Mutex
-	unwatch func() // has what is watched for run at once; nil: nothing is
+	unwatch func() // runs the watcher's callback at once; nil while nothing is watched
 	closed  bool
 	lost    bool // nothing can tell of output any more
 }
@@ -47,7 +47,8 @@ func (o *output) unwatchAll() {
 	}
 }
 
-// held reports whether a process still has the other end, as far as can be told.
+// held reports whether a process still has the other end, as far as this system shows
+// it.
 func (o *output) held() bool { return o.File != nil && !hungUp(o.File) }
 
 // Close implements [io.Closer].

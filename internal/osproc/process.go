@@ -59,8 +59,8 @@ type ProcInfo struct {
 
 func (i ProcInfo) String() string { return fmt.Sprintf("%d (%s)", i.PID, i.Name) }
 
-// Process is a started agent process: the leader of a group of its own. Its
-// methods are safe for concurrent use.
+// Process is a started agent process: the leader of its own process group. Its methods
+// are safe for concurrent use.
 type Process struct {
 	launcher *Launcher
 	marker   string
@@ -103,9 +103,9 @@ func (p *Process) Marker() string { return p.marker }
 // Stdin is the pipe to the process. A write after its exit fails with EPIPE.
 func (p *Process) Stdin() WritePipe { return p.stdin }
 
-// Stdout is the pipe from the process. What was written before the exit can be
-// read until Reap. It ends when the last holder of the other end is gone, which
-// may be a descendant.
+// Stdout is the pipe from the process. Output from before the exit can be read until
+// Reap. It ends when the last holder of the other end is gone, which may be a
+// descendant.
 func (p *Process) Stdout() ReadPipe { return &p.stdout }
 
 // Stderr is like Stdout.
@@ -156,9 +156,8 @@ func (p *Process) exit() {
 	}
 }
 
-// Signal sends sig to the whole group. It returns ErrExited, and signals
-// nobody, once the leader was reaped. A group of which only the exited leader
-// is left is no error.
+// Signal sends sig to the whole group. It returns ErrExited, and signals no process,
+// once the leader was reaped. A group with only the exited leader is not an error.
 func (p *Process) Signal(sig Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,14 +171,13 @@ func (p *Process) Signal(sig Signal) error {
 // member that forks meanwhile takes its child along.
 func (p *Process) Kill() error { return p.Signal(syscall.SIGKILL) }
 
-// Sweep kills the group and everything else that carries the launch marker, and
-// waits until it is gone: two scans in a row must find nothing. Sweeps that run
-// at the same time share their scans. It returns what is left, with an error
-// that matches ErrSurvivors, when that does not die for 5 s (30 s in all, if
-// it forks faster than it can be killed), or the context's error when that ends
-// first. Processes that KeepProcess spares are neither killed nor returned.
-// The leader, if it lived, is killed but not reaped. Sweep may be called at any
-// time, before and after Reap too.
+// Sweep kills the group and everything else that carries the launch marker, and waits
+// until it is gone: two scans in a row must find nothing. Sweeps that run at the same
+// time share their scans. It returns the survivors, with an error that matches
+// ErrSurvivors, when they do not die for 5 s (30 s in all, if it forks faster than it
+// can be killed), or the context's error when that ends first. Processes that
+// KeepProcess spares are neither killed nor returned. The leader, if it lived, is
+// killed but not reaped. Sweep may be called at any time, before and after Reap too.
 func (p *Process) Sweep(ctx context.Context) ([]ProcInfo, error) {
 	left, err := p.launcher.sweeper.sweep(ctx, p.marker, p)
 	p.mu.Lock()
@@ -188,11 +186,11 @@ func (p *Process) Sweep(ctx context.Context) ([]ProcInfo, error) {
 	return left, err
 }
 
-// Reap collects the leader and gives back all that the process held: pipes,
-// descriptors, temporary files. Unread output is lost, so drain first. It kills
-// what is left of the group before the leader's number becomes free. It does
-// not wait: before Exited is closed it returns ErrRunning. A second call
-// returns what the first returned.
+// Reap collects the leader and releases everything that the process held: pipes,
+// descriptors, temporary files. Unread output is lost, so drain first. It kills the
+// rest of the group before the leader's number becomes free. It does not wait: before
+// Exited is closed it returns ErrRunning. A second call returns what the first
+// returned.
 func (p *Process) Reap() (ExitStatus, error) {
 	select {
 	case <-p.exited:

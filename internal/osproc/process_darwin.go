@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Untested. The tree is walked by parent and group, from a picture of it that
-// is taken each time the group is signalled, since orphans lose their parent. A
-// process that was orphaned earlier, in a session of its own, escapes.
+// Untested. The tree is walked by parent and group, from a snapshot that is taken each
+// time the group is signalled, since orphans lose their parent. A process that was
+// orphaned earlier, in its own session, escapes.
 
 // zombie is SZOMB of <sys/proc.h>.
 const zombie = 5

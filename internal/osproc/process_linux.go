@@ -14,9 +14,9 @@ type leader struct {
 	hasFD bool
 }
 
-// spawn forks and executes. It must run on the launching thread.
-// syscall.ForkExec and not os.StartProcess: the latter keeps a pidfd and a
-// handle of its own, and waits in a thread.
+// spawn forks and executes. It must run on the launching thread. syscall.ForkExec and
+// not os.StartProcess: the latter keeps its own pidfd and handle, and waits in a
+// thread.
 func (p *Process) spawn(n *launch) error {
 	fd := -1
 	attr := &syscall.ProcAttr{
@@ -62,14 +62,14 @@ func (l *leader) exited(pid int) bool {
 	return errors.Is(err, unix.ECHILD) || err == nil && info.Signo != 0
 }
 
-// signalGroup signals the group. The caller knows that we did not reap the
-// leader; the pidfd tells whether anybody else in this program did.
+// signalGroup signals the group. The caller knows that we did not reap the leader; the
+// pidfd shows whether another part of this program did.
 func (l *leader) signalGroup(pid int, sig Signal) error {
 	if l.hasFD && errors.Is(unix.PidfdSendSignal(l.pidfd, 0, nil, 0), unix.ESRCH) {
 		return ErrExited
 	}
 	if group, err := unix.Getpgid(pid); err == nil && group != pid {
-		_ = unix.Kill(pid, sig) // the leader has left its group, and hears only for itself
+		_ = unix.Kill(pid, sig) // the leader has left its group, and gets only signals to itself
 	}
 	return killGroup(pid, sig)
 }

@@ -20,8 +20,8 @@ func (n *launch) files() []uintptr {
 	return fds
 }
 
-// hungUp reports whether nobody has the other end of the pipe f any more, or f
-// is closed. What was written before can be unread.
+// hungUp reports whether the other end of the pipe f has no holder any more, or f is
+// closed. Earlier output may still be unread.
 func hungUp(f *os.File) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -30,7 +30,7 @@ func hungUp(*os.File) bool { return false }
 // spawn creates the process inside its job.
 func (p *Process) spawn(n *launch) error {
 	if ext := strings.ToLower(filepath.Ext(n.path)); ext == ".bat" || ext == ".cmd" {
-		// cmd.exe reads the arguments by rules of its own, which no quoting meets.
+		// cmd.exe reads the arguments by its own rules, which no quoting satisfies.
 		return fmt.Errorf("%s files are not started: name the program they call, and its interpreter: %w", ext, syscall.ENOEXEC)
 	}
 	job, err := newJob()

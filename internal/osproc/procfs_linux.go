@@ -24,7 +24,7 @@ const (
 type procfs struct {
 	self    int
 	leads   func(pid int) bool       // whether a pid is a leader that Reap will collect
-	carried func(pid int) []string   // the markers that such a leader was started with; nil: it is none
+	carried func(pid int) []string   // the markers that such a leader was started with; nil for other processes
 	list    func() ([]procID, error) // all processes, by pid; valid until the next call
 	last    func() string            // the pid that was given last; empty: not known
 	ids     []procID                 // what list has returned
@@ -45,7 +45,7 @@ func newTable(leads func(int) bool, carried func(int) []string) table {
 type verdict int
 
 const (
-	judged   verdict = iota // it is a member, or it is none
+	judged   verdict = iota // it is a member, or not
 	vanished                // it has ended; whatever it forked meanwhile is not in the list
 	unclear                 // it cannot be judged now
 )
@@ -138,8 +138,8 @@ func (t *procfs) look(p *seenProc, w *wanted, found func(*sweepJob, member)) ver
 	return judged
 }
 
-// failed tells the end of a process, and what we may not see, from failures of
-// our own such as too many open files.
+// failed distinguishes the end of a process, and missing permissions, from failures of
+// this process such as too many open files.
 func failed(err error) verdict {
 	switch {
 	case isGone(err):
@@ -178,9 +178,9 @@ func eachMarker(env []byte, fn func(name []byte)) {
 	}
 }
 
-// environ returns a process's environment; empty when it has none, or we may
-// not see it. In the middle of exec a process seems to have none, and a scan
-// that believed so would miss it: it is unclear then.
+// environ returns a process's environment; empty without one, or without the permission
+// to see it. In the middle of exec a process seems to have an empty environment, and a
+// scan would miss it: the verdict is unclear then.
 func (t *procfs) environ(pid int) ([]byte, verdict) {
 	path := "/proc/" + strconv.Itoa(pid) + "/environ"
 	env, err := t.read(path)

@@ -34,7 +34,7 @@ type seenProc struct {
 // foreign reports whether the process was seen to carry no marker at all.
 func (p *seenProc) foreign() bool { return p.read && len(p.markers) == 0 }
 
-// ends returns v, which is no news if the process was seen dead before.
+// ends returns v, which is not news if the process was seen dead before.
 func (p *seenProc) ends(v verdict) verdict {
 	if v != vanished {
 		return v
@@ -107,10 +107,10 @@ func (t *procfs) meet(p *seenProc) verdict {
 	return judged
 }
 
-// readMarkers reads the process's environment, unless what is known is enough: a
-// process has its markers from its parent, and nobody else gives it any. The
-// exceptions are a leader, which had the host's environment until its program
-// was executed, and a wanted process, which may have dropped its marker.
+// readMarkers reads the process's environment, unless the known markers are enough: a
+// process gets its markers only from its parent. The exceptions are a leader, which had
+// the host's environment until its program was executed, and a wanted process, which
+// may have dropped its marker.
 func (t *procfs) readMarkers(p *seenProc, w *wanted) verdict {
 	leads := t.leads(p.pid)
 	if p.ended || p.read && (p.leader || !leads) && len(w.carriedBy(p.markers)) == 0 {

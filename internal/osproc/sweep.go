@@ -19,7 +19,7 @@ import (
 
 const (
 	cleanScans    = 2                     // scans in a row that must find nothing
-	sweepPatience = 5 * time.Second       // without a find or a death, until what is left is reported
+	sweepPatience = 5 * time.Second       // without a find or a death, until survivors are reported
 	sweepLimit    = 30 * time.Second      // in all, against what forks faster than it dies
 	pauseMin      = time.Millisecond      // between scans that changed nothing
 	pauseMax      = 50 * time.Millisecond // the pause doubles up to this
@@ -158,7 +158,7 @@ func (s *sweeper) run() {
 		}
 		moved, finished := s.round(jobs)
 		if moved || finished == len(jobs) {
-			pause = pauseMin // go on at once: children may have been forked
+			pause = pauseMin // continue at once: children may have been forked
 			continue
 		}
 		if finished > 0 {
@@ -194,8 +194,8 @@ func (s *sweeper) sleep(d time.Duration, wake <-chan struct{}) (woken bool) {
 	return s.exec.Await(ctx, wake) == nil
 }
 
-// round makes one scan for all jobs. moved tells that a process was found or
-// has died.
+// round makes one scan for all jobs. moved reports that a process was found or has
+// died.
 func (s *sweeper) round(jobs []*sweepJob) (moved bool, finished int) {
 	now := s.clock.Now()
 	w := s.open(jobs, now)

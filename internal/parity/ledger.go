@@ -33,7 +33,7 @@ type Ledger struct {
 	lines []string
 }
 
-// Row returns the row id, nil if there is none.
+// Row returns the row id, or nil.
 func (l *Ledger) Row(id string) *Row {
 	if i, ok := l.index[id]; ok {
 		return &l.Rows[i]

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error says what in a file is no text, and where.
+// Error says which part of a file is not text.
 type Error struct {
 	Line, Column int // from 1, in characters
 	Problem      string

@@ -172,7 +172,7 @@ func (w *World) finishAtEnd() {
 }
 
 // unfinished is what the end of a test has to finish.
-type unfinished struct{ world *World } // nil: nothing
+type unfinished struct{ world *World } // or nil
 
 // Errorf fails the test and names the seed.
 func (w *World) Errorf(format string, args ...any) {
@@ -213,7 +213,7 @@ func (w *World) Finish() {
 	}
 	w.left.world = nil
 	ctx, cancel := context.Background(), func() {}
-	if w.Sched == nil { // a simulation that cannot go on says so
+	if w.Sched == nil { // a simulation that cannot continue reports it
 		ctx, cancel = kernel.WithTimeout(ctx, w.Clock(), &session.TimeoutError{What: "the end of a test's runtime", Limit: time.Minute})
 	}
 	defer cancel()
@@ -285,7 +285,7 @@ func (w *World) Note(format string, args ...any) {
 
 func (w *World) note(format string, args ...any) {
 	if w.Sched == nil || w.Mute {
-		return // a trace without a seed tells nothing
+		return // a trace without a seed is useless
 	}
 	fmt.Fprintf(&w.history.trace, "%d ", w.Sched.Now().UnixNano())
 	fmt.Fprintf(&w.history.trace, format+"\n", args...)

@@ -112,8 +112,8 @@ func compare(root, before, after string, rounds int, scale, most float64) (err e
 	return nil
 }
 
-// build builds the benchmarks of a commit, in a worktree of its own; "": as they are in
-// the checkout.
+// build builds the benchmarks of a commit, in a separate worktree; "": those of the
+// checkout.
 func build(root, scratch, commit string, i int) (s side, err error) {
 	tree := root
 	if commit != "" {
@@ -137,7 +137,7 @@ func command(dir, name string, args ...string) error {
 }
 
 // run runs one benchmark with n messages, after one of a single message that the testing
-// package makes first. What the process takes besides is a few milliseconds.
+// package makes first. The rest of the process takes a few milliseconds.
 func (s side) run(benchmark string, n int) (c cost, err error) {
 	cmd := exec.Command(s.program, "-test.run", "^$", "-test.bench", benchmark,
 		"-test.benchtime", strconv.Itoa(n)+"x", "-test.benchmem", "-test.timeout", (10 * time.Minute).String())

@@ -9,8 +9,8 @@ import (
 )
 
 // Locks reports a lock in the machines and the actors that [permitted] does not name.
-// What an actor owns is reached by message; a lock makes a second way to it. Every use
-// of a type of a lock counts: as a field however deep, as a variable, by a pointer.
+// The state of an actor is reached by message; a lock makes a second way to it. Every
+// use of a type of a lock counts: as a field however deep, as a variable, by a pointer.
 func Locks() *analysis.Analyzer {
 	return inspecting("locks", "report a lock that is not on the list", func(pass *analysis.Pass) {
 		path, ours := rel(pass)

@@ -151,7 +151,7 @@ const actorLibrary = "github.com/asynkron/protoactor-go"
 // task runs under one of them. What is taken or called under each, besides the kernel's
 // seams, is said here; nobody takes them in another order.
 var permitted = [6]string{
-	// Users wait in it, on goroutines of their own, for what the router tells. Under it:
+	// Users wait in it, on their own goroutines, for messages of the router. Under it:
 	// Budget, the runtime's locks for events, the router's mailbox.
 	"actors/user.Side",
 	// All sessions of a runtime draw on it. Under it: nothing.
@@ -163,7 +163,7 @@ var permitted = [6]string{
 	// The queue for stdin, between the transport actor and the task that writes. It does not
 	// share Link's lock: a Kill that blocks would block every answer. Under it: nothing.
 	"actors/transport.writer",
-	// In-process MCP servers call back, and users add servers, on goroutines of their own.
+	// In-process MCP servers call back, and users add servers, on their own goroutines.
 	// Under it: nothing.
 	"actors/mcp.Bridge",
 	// It stands for a process and its pipes, between the tasks of its agent and the link's.

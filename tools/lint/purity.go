@@ -8,7 +8,7 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// purity tells calls that only compute from calls that do something.
+// purity separates calls that only compute from calls with side effects.
 type purity struct {
 	pass  *analysis.Pass
 	decls map[*types.Func]*ast.FuncDecl

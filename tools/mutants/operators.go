@@ -83,7 +83,7 @@ func (f *finder) clause(c *ast.CaseClause) {
 	}
 }
 
-// skipped leaves the body of a clause out. What comes after the switch may be the end of a
+// skipped leaves the body of a clause out. The code after the switch may be the end of a
 // function with results, which then returns zero values.
 func (f *finder) skipped(c ast.Node, body []ast.Stmt) {
 	if b, ok := body[len(body)-1].(*ast.BranchStmt); ok && b.Tok == token.FALLTHROUGH {

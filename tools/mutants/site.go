@@ -38,7 +38,7 @@ type Site struct {
 	Text  string // what is broken, on one line
 	Line  int
 	block []token.Position // that coverage may know, the innermost first
-	sims  []simulation     // that execute it; nil: it is not known
+	sims  []simulation     // that execute it; nil if unknown
 	from  int              // offsets of what is changed
 	to    int
 	edits func(n int) []edit

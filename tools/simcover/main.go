@@ -3,9 +3,9 @@
 //
 //	go run ./tools/simcover
 //
-// Simulations are the tests that run production's code on the seeded scheduler. They
-// have to cover 95 % of the kernel's statements, and 95 % of those of the machines and
-// the actors. What no simulation can run is listed here by file, with the reason. Each
+// Simulations are the tests that run production's code on the seeded scheduler. They have
+// to cover 95 % of the kernel's statements, and 95 % of those of the machines and the
+// actors. Code that no simulation can run is listed here by file, with the reason. Each
 // line of the kernel's production.go has to be covered by tests in the virtual time of
 // testing/synctest instead. The command prints what is not covered, and fails below a bar.
 package main

@@ -132,7 +132,7 @@ func resultText(b *protocol.ToolResultBlock) string {
 	return strings.Join(parts, "\n")
 }
 
-// indented returns JSON on lines of its own.
+// indented returns JSON on separate lines.
 func indented(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

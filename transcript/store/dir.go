@@ -75,7 +75,7 @@ func (d *Dir) log(key session.StoreKey) *log {
 	l := d.open[key]
 	if l == nil {
 		if len(d.open) >= maxLogs {
-			clear(d.open) // whoever uses one of them has it
+			clear(d.open) // a file in use has another reference
 		}
 		l = &log{size: -1}
 		d.open[key] = l
@@ -139,7 +139,7 @@ func (l *log) write(ctx context.Context, files session.Files, to session.FileWri
 	if err != nil {
 		return err
 	}
-	if info.Size() != l.size { // it is new, or somebody else has written
+	if info.Size() != l.size { // it is new, or another program has written
 		l.seen = make(map[string]struct{})
 		for entry, err := range lines(ctx, f) {
 			if err != nil {

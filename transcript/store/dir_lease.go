@@ -25,7 +25,7 @@ var _ session.Leaser = (*Dir)(nil)
 // transcript.FolderName.
 const leasesFolder = ".leases"
 
-// lockPoll is how often a lock that somebody else has is tried.
+// lockPoll is how often a lock that another process has is tried.
 const lockPoll = 5 * time.Millisecond
 
 // AcquireLease implements [session.Leaser]. It needs a file system with locks, such as NFS
@@ -51,8 +51,8 @@ func (d *Dir) ReleaseLease(ctx context.Context, l session.Lease) error {
 	})
 }
 
-// grant runs change on what is known of a session's lease, and keeps the outcome, unless
-// there is an error. Nobody else does so meanwhile.
+// grant runs change on the record of a session's lease, and stores the outcome, unless
+// there is an error. It holds the lock of the session meanwhile.
 func (d *Dir) grant(ctx context.Context, id string, change func(*Grant) error) error {
 	return d.locked(ctx, id, func(name string, g *Grant) error {
 		was := *g

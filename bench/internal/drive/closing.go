@@ -61,7 +61,7 @@ func Closing(ctx context.Context, j Job, foreign, closers int) (f Closes, err er
 	return f, nil
 }
 
-// others starts processes that are no agents, and returns what ends them.
+// others starts processes that are not agents, and returns a function that ends them.
 func others(n int) (end func(), err error) {
 	var all []*exec.Cmd
 	end = func() {

@@ -40,8 +40,7 @@ func Run(ctx context.Context, j Job) (line measure.Line, hops float64, err error
 	j.Sessions = max(j.Sessions, 1)
 	r := &run{Job: j, line: measure.Line{Mode: j.Mode, N: j.N, Sessions: j.Sessions}}
 	if j.Mode == measure.Idle {
-		// What all sessions share, such as the code that they run, is no part
-		// of what one of them costs.
+		// The cost of a session does not include shared parts, such as the code.
 		if err := r.warmUp(ctx); err != nil {
 			return r.line, 0, err
 		}

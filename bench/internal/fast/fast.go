@@ -58,7 +58,7 @@ type talk struct {
 	out    io.Writer
 	getenv func(string) string
 	hook   string // the callback id of the host's PreToolUse hook
-	prompt string // that of its UserPromptSubmit hook; "" when it has none
+	prompt string // that of its UserPromptSubmit hook; "" without one
 	seq    int    // of the agent's requests
 	line   []byte // the line being written
 	// session stands for every id: short, so that an event has room for text, and another

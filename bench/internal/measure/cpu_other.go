@@ -4,5 +4,5 @@ package measure
 
 import "time"
 
-// CPU is 0 where nothing tells.
+// CPU is 0: this system does not report it.
 func CPU() time.Duration { return 0 }

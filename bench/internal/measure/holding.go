@@ -31,7 +31,7 @@ func Children() []int {
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	var all []int
 	for _, list := range lists {
-		pids, _ := os.ReadFile(list) // of a thread that is gone there are none
+		pids, _ := os.ReadFile(list) // a thread that is gone has no children
 		for pid := range strings.FieldsSeq(string(pids)) {
 			if n, err := strconv.Atoi(pid); err == nil {
 				all = append(all, n)

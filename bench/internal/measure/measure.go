@@ -32,7 +32,7 @@ func Known(mode string) bool {
 	return false
 }
 
-// Environment variables that tell an agent what the prompt tells it, too.
+// Environment variables with the same content as the prompt.
 const (
 	ModeEnv  = "BENCH_MODE"
 	CountEnv = "BENCH_N"
@@ -42,8 +42,8 @@ const (
 // "hook 1000".
 func Prompt(mode string, n int) string { return fmt.Sprintf("%s %d", mode, n) }
 
-// Asked reads what [Prompt] wrote. What a prompt does not say is taken from the
-// environment; a mode that is nowhere is Idle, a count 0.
+// Asked reads what [Prompt] wrote. Values that the prompt lacks come from the
+// environment; the default mode is Idle, the default count 0.
 func Asked(prompt string, getenv func(string) string) (mode string, n int) {
 	mode, count, _ := strings.Cut(strings.TrimSpace(prompt), " ")
 	if !Known(mode) && mode != Probe {

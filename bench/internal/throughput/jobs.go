@@ -42,7 +42,7 @@ type Figures struct {
 	Keeping float64 `json:"keeping"`
 }
 
-// Check fails if the figures miss a limit; 0 is no limit.
+// Check fails if the figures miss a limit; 0: no limit.
 func (f *Figures) Check(least, most float64) error {
 	var errs []error
 	if least > 0 && f.KeptOfBare < least {
@@ -61,7 +61,7 @@ func Jobs(ctx context.Context, j Job) (f Figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	// The files are removed when all is measured: that takes time of its own, and ext4 makes
+	// The files are removed when all is measured: that takes time, too, and ext4 makes
 	// directories slowly for a while after others were removed.
 	outs, err := os.MkdirTemp("", "troupe-bench-")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // dir is the directory whose sessions bench/sessions has made.
 const dir = "/bench/project"
 
-// large is its session to read, which has a directory of its own.
+// large is its session to read, in a separate directory.
 const large = "5e550000-0000-4000-8000-999999999999"
 
 // figure is the result of one measurement.

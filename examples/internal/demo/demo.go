@@ -42,7 +42,7 @@ func Options(name string, scripted session.Backend) (*sdk.Options, error) {
 	return nil, fmt.Errorf("-agent %q is not known: use scripted, claude or qoder", name)
 }
 
-// Terminal reports whether somebody can press Ctrl-C.
+// Terminal reports whether a person can press Ctrl-C.
 func Terminal(f *os.File) bool {
 	in, err := f.Stat()
 	if err != nil || in.Mode()&os.ModeCharDevice == 0 {

@@ -23,7 +23,7 @@ type Bubble struct {
 	max    int // steps; then ErrSteps
 	onStep func()
 	over   chan struct{} // closed by Close
-	poke   chan struct{} // tells Run, which waits for time to pass, that a seat is ready
+	poke   chan struct{} // notifies Run, which waits for time to pass, of a ready seat
 
 	mu       sync.Mutex
 	ready    []*seat
@@ -35,7 +35,7 @@ type Bubble struct {
 	seq      uint64
 	steps    int
 	baton    uint64 // number of the last one given
-	held     *seat  // whose it is; nil: nobody's
+	held     *seat  // the holder, or nil
 	adopted  bool   // a worker has called since the baton was given
 	arrivals int    // goroutines that took a seat since
 	live     int    // tasks that have not ended
@@ -390,8 +390,8 @@ func (s *Bubble) Live() int {
 	return s.live
 }
 
-// Unseeded reports whether goroutines that the scheduler does not know called in at
-// the same instant. What followed need not be the same with the same seed.
+// Unseeded reports whether goroutines that the scheduler does not know called in at the
+// same instant. The history after that may differ for the same seed.
 func (s *Bubble) Unseeded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -38,7 +38,7 @@ func (s *Bubble) Run() error {
 	}
 }
 
-// pick takes a seat that is ready; nil: there is none. mu is held.
+// pick takes a seat that is ready, or returns nil. mu is held.
 func (s *Bubble) pick() *seat {
 	// Seats become ready side by side: their order is that in which they were taken.
 	slices.SortFunc(s.fresh, func(a, b *seat) int { return cmp.Compare(a.seq, b.seq) })
@@ -165,7 +165,7 @@ func (s *Bubble) takeDue() *timer {
 	return t
 }
 
-// quiescent goes on with who waits for it. mu is held, and released.
+// quiescent continues with a seat that waits for quiescence. mu is held, and released.
 func (s *Bubble) quiescent() (bool, error) {
 	defer s.mu.Unlock()
 	switch {

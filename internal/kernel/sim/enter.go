@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Enter runs fn in a bubble of its own. What the bubble cannot bear, goroutines
-// that wait for ever, is an error with their stacks. progress is looked at in
-// real time: when it stays the same for patience, all stacks are printed and the
-// program ends, since a goroutine that waits for a lock or for I/O cannot be
-// stopped. about is what is printed before them. A nil progress is not looked at.
+// Enter runs fn in a separate bubble. A deadlock of the bubble's goroutines is an error
+// with their stacks. progress is looked at in real time: when it stays the same for
+// patience, all stacks are printed and the program ends, since a goroutine that waits
+// for a lock or for I/O cannot be stopped. about is printed before them. A nil progress
+// is not looked at.
 func Enter(t *testing.T, progress *atomic.Int64, patience time.Duration, about string, fn func()) (err error) {
 	if progress != nil {
 		stop := make(chan struct{})

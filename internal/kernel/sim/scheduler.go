@@ -13,7 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Errors of a scheduler that cannot go on.
+// Errors of a scheduler that cannot continue.
 var (
 	// ErrDeadlock says that a wait can never end: nothing is ready and no
 	// timer is set.
@@ -24,10 +24,9 @@ var (
 	ErrSteps = errors.New("sim: no quiescence within the budget of steps")
 )
 
-// Scheduler implements all four seams of the kernel on one goroutine. What
-// production runs on a goroutine is a coroutine here: one runs at a time and gives
-// up control only in Await, in Yield, or at its end. It must be used from one
-// goroutine.
+// Scheduler implements all four seams of the kernel on one goroutine. A goroutine of
+// production is a coroutine here: one runs at a time and gives up control only in
+// Await, in Yield, or at its end. It must be used from one goroutine.
 type Scheduler struct {
 	rng     *rand.Rand
 	ready   []*task
@@ -44,7 +43,7 @@ type Scheduler struct {
 
 // Counts says how often a scheduler chose what.
 type Counts struct {
-	Inline    int // a worker went on with an actor or a task itself
+	Inline    int // a worker ran the next actor or task itself
 	Elsewhere int // another one did
 	HandOffs  int // a role changed hands because a task waited
 }
@@ -79,7 +78,7 @@ func (s *Scheduler) Inline(bool) bool {
 func (s *Scheduler) Batch() int { return 1 + s.rng.IntN(3) }
 
 // Yield implements [kernel.Dispatcher]: between any two things that a worker does
-// others may run, as goroutines would. It is no wait: no role is handed off.
+// others may run, as goroutines would. It is not a wait: no role is handed off.
 func (s *Scheduler) Yield(_ *kernel.Seat, actor bool) {
 	t := s.current
 	t.inActor = actor
@@ -199,8 +198,8 @@ func (s *Scheduler) Await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// Step runs one ready piece of work, or, when there is none, fires the next
-// timer. It reports false when there is neither.
+// Step runs one ready piece of work, or else fires the next timer. It reports false
+// when there is neither.
 func (s *Scheduler) Step() bool {
 	s.wake()
 	if n := len(s.ready); n > 0 {
@@ -253,8 +252,8 @@ func (s *Scheduler) Run(maxSteps int) error {
 // Parked is the number of tasks that wait.
 func (s *Scheduler) Parked() int { return len(s.parked) }
 
-// Close ends every task: one that waits gets [ErrClosed], or goes on if its
-// wait was over; one that never ran never will.
+// Close ends every task: one that waits gets [ErrClosed], or continues if its wait was
+// over; one that has not begun never runs.
 func (s *Scheduler) Close() {
 	s.closed = true
 	tasks := slices.Concat(s.parked, s.ready)
