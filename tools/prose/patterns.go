@@ -20,7 +20,7 @@ func patterns() []pattern {
 		{"nobody", regexp.MustCompile(`(?i)\b(nobody|somebody|whoever)\b`), "say who: the caller, the agent, no reader"},
 		{"is none", regexp.MustCompile(`\b(?i:is|are|was|were|has|have|had) none\b|\b(?i:is|are|was|were) no\b`), "repeat the noun: has no session, is not an error"},
 		{"nil:", regexp.MustCompile(`\bnil: (nobody|there|it|they|nothing|no one|who|none [a-z])`), "nil if the session is not traced"},
-		{"own", regexp.MustCompile(`(?i)\bof (its|one's|their|our|his|my|the user's) own\b|\bthe user's own\b`), "its own, a separate, the user's"},
+		{"own", regexp.MustCompile(`(?i)\bof (its|one's|their|our|his|my|the user's) own([.,;:)]| (and|that|which|for|by|with|in|on|to|of|or|as|when|so|if|is|are|has|from)\b|$)|\bthe user's own\b`), "its own, a separate, the user's"},
 		{"told", regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being) told\b|\bhears\b|\btells\b`), "the message: sends, reports, receives, notifies"},
 		{"goes on", regexp.MustCompile(`(?i)\b(goes|go|going|went|gone) on\b`), "continues, keeps running"},
 		{"for ever", regexp.MustCompile(`(?i)\bfor ever(more)?\b`), "indefinitely, without a limit"},
