@@ -41,9 +41,6 @@ func (m CustomModel) shown() plainCustomModel {
 // String hides the key.
 func (m CustomModel) String() string { return show(m.shown()) }
 
-// GoString hides the key.
-func (m CustomModel) GoString() string { return m.String() }
-
 // Format writes String for every verb.
 func (m CustomModel) Format(f fmt.State, verb rune) { shown.Print(f, verb, m.String()) }
 
@@ -60,9 +57,6 @@ func (c BYOKConfig) shown() plainBYOKConfig {
 
 // String hides the key.
 func (c BYOKConfig) String() string { return show(c.shown()) }
-
-// GoString hides the key.
-func (c BYOKConfig) GoString() string { return c.String() }
 
 // Format writes String for every verb.
 func (c BYOKConfig) Format(f fmt.State, verb rune) { shown.Print(f, verb, c.String()) }
@@ -81,9 +75,6 @@ func (r ValidateBYOKModelRequest) shown() plainValidate {
 // String hides the key.
 func (r ValidateBYOKModelRequest) String() string { return show(r.shown()) }
 
-// GoString hides the key.
-func (r ValidateBYOKModelRequest) GoString() string { return r.String() }
-
 // Format writes String for every verb.
 func (r ValidateBYOKModelRequest) Format(f fmt.State, verb rune) { shown.Print(f, verb, r.String()) }
 
@@ -93,9 +84,6 @@ func (r ValidateBYOKModelRequest) LogValue() slog.Value { return slog.StringValu
 // String hides the token.
 func (t TokenReply) String() string { return "TokenReply(" + hidden + ")" }
 
-// GoString hides the token.
-func (t TokenReply) GoString() string { return t.String() }
-
 // Format writes String for every verb.
 func (t TokenReply) Format(f fmt.State, verb rune) { shown.Print(f, verb, t.String()) }
 
@@ -104,9 +92,6 @@ func (t TokenReply) LogValue() slog.Value { return slog.StringValue(t.String()) 
 
 // String hides the token.
 func (t MCPToken) String() string { return "MCPToken(" + hidden + ")" }
-
-// GoString hides the token.
-func (t MCPToken) GoString() string { return t.String() }
 
 // Format writes String for every verb.
 func (t MCPToken) Format(f fmt.State, verb rune) { shown.Print(f, verb, t.String()) }

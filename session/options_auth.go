@@ -69,6 +69,3 @@ func (a *Auth) String() string {
 	}
 	return string(a.Type)
 }
-
-// GoString is like String, so that %#v does not show secrets.
-func (a *Auth) GoString() string { return "session.Auth(" + a.String() + ")" }

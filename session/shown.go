@@ -12,9 +12,6 @@ import (
 // hidden. Logs of package log/slog have the same text. MarshalJSON has all values.
 func (o Options) String() string { return shown.Struct(o) }
 
-// GoString is String.
-func (o Options) GoString() string { return o.String() }
-
 // Format writes String for every verb of package fmt.
 func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String()) }
 
@@ -24,9 +21,6 @@ func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 
 // String returns which fields are set, without secrets.
 func (s MCPServerConfig) String() string { return shown.Struct(s) }
-
-// GoString is String.
-func (s MCPServerConfig) GoString() string { return s.String() }
 
 // Format writes String for every verb.
 func (s MCPServerConfig) Format(f fmt.State, verb rune) { shown.Print(f, verb, s.String()) }

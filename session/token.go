@@ -28,14 +28,11 @@ func (t Token) String() string {
 	return "token until " + t.ExpiresAt.Format(time.RFC3339)
 }
 
-// GoString keeps %#v from showing the token.
-func (t Token) GoString() string { return "Token(" + t.String() + ")" }
-
-// Format writes String for every verb, and GoString for %#v.
+// Format writes String for every verb, as Token(…) for %#v.
 func (t Token) Format(f fmt.State, verb rune) {
 	text := t.String()
 	if f.Flag('#') {
-		text = t.GoString()
+		text = "Token(" + text + ")"
 	}
 	if verb == 'q' {
 		text = strconv.Quote(text)
