@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -32,15 +33,12 @@ func (t *Transcript) Checkpoints() ([]Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if typ := l.Type(); typ != TypeFileHistorySnapshot && typ != TypeFileHistoryDelta {
-			continue
-		}
-		e, err := l.Entry()
-		if err != nil {
-			continue // a shape that this release does not know
-		}
-		switch e := e.(type) {
-		case *SnapshotEntry:
+		switch l.Type() {
+		case typeFileHistorySnapshot:
+			var e snapshotEntry
+			if json.Unmarshal(l.Raw, &e) != nil {
+				continue // a shape that this release does not know
+			}
 			files := maps.Clone(e.Snapshot.Backups)
 			if files == nil {
 				files = map[string]Backup{}
@@ -52,7 +50,11 @@ func (t *Transcript) Checkpoints() ([]Checkpoint, error) {
 			}
 			at[e.MessageID] = len(out)
 			out = append(out, c)
-		case *SnapshotDeltaEntry:
+		case typeFileHistoryDelta:
+			var e snapshotDeltaEntry
+			if json.Unmarshal(l.Raw, &e) != nil {
+				continue
+			}
 			// The file did not change before, so earlier checkpoints have the same state.
 			if i, ok := at[e.SnapshotMessageID]; ok {
 				if _, there := out[i].Files[e.Path]; !there {

@@ -9,10 +9,10 @@ import (
 	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
-// DefaultMaxLine is the longest line that a [Decoder] holds unless MaxLine says
+// defaultMaxLine is the longest line that a [Decoder] holds unless MaxLine says
 // otherwise, in bytes. Claude Code keeps large tool output in other files: its lines
 // seldom exceed a megabyte, apart from images.
-const DefaultMaxLine = 64 << 20
+const defaultMaxLine = 64 << 20
 
 // Damage says why a line is not a JSON object; "" for a JSON object.
 type Damage string
@@ -35,7 +35,7 @@ const (
 // longest line, or MaxLine if that is less. It is not safe for concurrent use.
 type Decoder struct {
 	// MaxLine is the longest line that is held, in bytes. A longer one comes with
-	// DamageTooLong. 0: DefaultMaxLine. Set it before the first call of Next.
+	// DamageTooLong. 0: defaultMaxLine. Set it before the first call of Next.
 	MaxLine int
 
 	r      io.Reader
@@ -93,7 +93,7 @@ const keptOfTooLong = 4096
 func (d *Decoder) read() (raw []byte, ended, tooLong bool, err error) {
 	limit := d.MaxLine
 	if limit <= 0 {
-		limit = DefaultMaxLine
+		limit = defaultMaxLine
 	}
 	searched := d.lo
 	for {

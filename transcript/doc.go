@@ -5,7 +5,7 @@
 // There are three levels:
 //
 //   - [Decoder] streams the lines of a session file. It holds one line at a time,
-//     reports damaged lines and skips none. [Line.Entry] gives a line its type.
+//     reports damaged lines and skips none.
 //   - [Index] reads a whole file into a [Transcript], about 100 bytes for each line, and
 //     leaves the content in the file. [Transcript.Shown] is the session as the vendor's
 //     SDK shows it (getSessionMessages), [Transcript.Resumed] as the agent's program

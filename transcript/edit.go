@@ -39,7 +39,7 @@ func (s *Sessions) Rename(ctx context.Context, id, title string) error {
 	if title == "" {
 		return ErrNoTitle
 	}
-	return s.appendLine(ctx, id, TypeCustomTitle, "customTitle", title)
+	return s.appendLine(ctx, id, typeCustomTitle, "customTitle", title)
 }
 
 // Tag sets the session's tag, as Rename sets the title. Characters that are not visible
@@ -52,12 +52,12 @@ func (s *Sessions) Tag(ctx context.Context, id, tag string) error {
 	if tag == "" {
 		return ErrNoTag
 	}
-	return s.appendLine(ctx, id, TypeTag, "tag", tag)
+	return s.appendLine(ctx, id, typeTag, "tag", tag)
 }
 
 // Untag removes the session's tag.
 func (s *Sessions) Untag(ctx context.Context, id string) error {
-	return s.appendLine(ctx, id, TypeTag, "tag", "")
+	return s.appendLine(ctx, id, typeTag, "tag", "")
 }
 
 // visible removes characters that could hide or change the text around a tag.

@@ -29,7 +29,7 @@ var (
 	ErrNothingToFork = errors.New("transcript: the session has no messages to fork")
 	// ErrNoMessage: UpTo is not in the session; for Qoder, not in its active branch.
 	ErrNoMessage = errors.New("transcript: there is no such message in the session")
-	// ErrLineTooLong: a line is longer than [DefaultMaxLine]. A copy without it would lack a
+	// ErrLineTooLong: a line is longer than [defaultMaxLine]. A copy without it would lack a
 	// message, so no copy is made. UpTo copies the lines before it.
 	ErrLineTooLong = errors.New("transcript: the line is too long to be copied")
 )
@@ -278,7 +278,7 @@ func (k *fork) writeLine(w *bufio.Writer, l *Line, at int32) error {
 		}
 		r.member(m.key, v)
 	}
-	if l.Type() == TypeAssistant && requestSession != "" {
+	if l.Type() == typeAssistant && requestSession != "" {
 		r.member([]byte("requestSessionId"), quote(requestSession))
 	}
 	r.member([]byte("forkedFrom"), object("sessionId", k.from, "messageUuid", l.UUID()))
@@ -375,7 +375,7 @@ func (b *kept) add(l *Line, session string) {
 		return
 	}
 	switch typ {
-	case TypeContentReplacement:
+	case typeContentReplacement:
 		if list := get(l.Raw, "replacements"); isArray(list) {
 			e := elementsOf(list)
 			for e.next() {
@@ -384,15 +384,15 @@ func (b *kept) add(l *Line, session string) {
 				}
 			}
 		}
-	case TypeATISLatch:
+	case typeATISLatch:
 		if v := get(l.Raw, "atis"); isString(v) {
 			b.atis = bytes.Clone(v)
 		}
-	case TypeToolsUsed:
+	case typeToolsUsed:
 		if v := get(l.Raw, "tools"); isArray(v) {
 			b.tools = bytes.Clone(v)
 		}
-	case TypeRelocated:
+	case typeRelocated:
 		if v := get(l.Raw, "relocatedCwd"); isString(v) && len(v) > 2 {
 			b.relocated = bytes.Clone(v)
 		}
@@ -425,7 +425,7 @@ func (b *kept) lines(k *fork) []byte {
 	if b.relocated != nil {
 		fmt.Fprintf(&out, `{"type":"relocated","sessionId":%s,"relocatedCwd":%s}`+"\n", to, b.relocated)
 	}
-	out.Write(object("type", TypeCustomTitle, "sessionId", k.to, "customTitle", k.title, "uuid", k.s.newID(), "timestamp", k.now))
+	out.Write(object("type", typeCustomTitle, "sessionId", k.to, "customTitle", k.title, "uuid", k.s.newID(), "timestamp", k.now))
 	out.WriteByte('\n')
 	return out.Bytes()
 }

@@ -83,16 +83,16 @@ func windows(head, tail []byte) *facts {
 		first = head[:i]
 	}
 	f.sidechain = bytes.Contains(first, []byte(`"isSidechain":true`)) || bytes.Contains(first, []byte(`"isSidechain": true`))
-	f.title, f.titled = lastMember(tail, TypeCustomTitle, "customTitle")
-	f.aiTitle, _ = lastMember(tail, TypeAITitle, "aiTitle")
+	f.title, f.titled = lastMember(tail, typeCustomTitle, "customTitle")
+	f.aiTitle, _ = lastMember(tail, typeAITitle, "aiTitle")
 	if len(head) == 0 || &head[0] != &tail[0] { // the file is larger than both
-		f.headTitle, _ = lastMember(head, TypeCustomTitle, "customTitle")
-		f.headAI, _ = lastMember(head, TypeAITitle, "aiTitle")
+		f.headTitle, _ = lastMember(head, typeCustomTitle, "customTitle")
+		f.headAI, _ = lastMember(head, typeAITitle, "aiTitle")
 	}
 	f.lastPrompt, _ = lastMember(tail, "", "lastPrompt")
 	f.summary, _ = lastMember(tail, "", "summary")
-	f.tag, _ = lastMember(tail, TypeTag, "tag")
-	f.relocated, _ = lastMember(tail, TypeRelocated, "relocatedCwd")
+	f.tag, _ = lastMember(tail, typeTag, "tag")
+	f.relocated, _ = lastMember(tail, typeRelocated, "relocatedCwd")
 	if f.branch, _ = lastMember(tail, "", "gitBranch"); f.branch == "" {
 		f.branch = firstMember(head, "gitBranch")
 	}
@@ -122,7 +122,7 @@ func lastPromptTime(head, tail []byte) time.Time {
 				continue
 			}
 			l := parseLine(bytes.TrimSpace(line))
-			if l.Damage != "" || l.Type() != TypeUser || l.Meta() || l.Sidechain() || isTrue(l.head.summary) {
+			if l.Damage != "" || l.Type() != typeUser || l.Meta() || l.Sidechain() || isTrue(l.head.summary) {
 				continue
 			}
 			if at := l.Time(); at.After(newest) {
@@ -158,17 +158,17 @@ func whole(r io.Reader) (*facts, error) {
 
 func (f *facts) addLine(l *Line) {
 	switch l.Type() {
-	case TypeCustomTitle:
+	case typeCustomTitle:
 		f.title, f.titled = text(get(l.Raw, "customTitle")), true
-	case TypeAITitle:
+	case typeAITitle:
 		f.aiTitle = text(get(l.Raw, "aiTitle"))
-	case TypeTag:
+	case typeTag:
 		f.tag = text(get(l.Raw, "tag"))
-	case TypeLastPrompt:
+	case typeLastPrompt:
 		f.lastPrompt = text(get(l.Raw, "lastPrompt"))
-	case TypeRelocated:
+	case typeRelocated:
 		f.relocated = text(get(l.Raw, "relocatedCwd"))
-	case TypeUser:
+	case typeUser:
 		if !f.firstPromptDecided {
 			f.addPrompt(l, false)
 		}
@@ -197,7 +197,7 @@ func (f *facts) addLine(l *Line) {
 
 // addPrompt looks for the first prompt in a user line.
 func (f *facts) addPrompt(l *Line, pictures bool) {
-	if l.Damage == "" && l.Type() == TypeUser && !bytes.Contains(l.Raw, []byte(`"tool_result"`)) {
+	if l.Damage == "" && l.Type() == typeUser && !bytes.Contains(l.Raw, []byte(`"tool_result"`)) {
 		f.addText(l, pictures)
 	}
 }

@@ -28,7 +28,7 @@ type head struct {
 	origin, hidden, interrupted, denial, result, apiError      []byte
 }
 
-// Type returns the line's type, such as TypeUser, or "".
+// Type returns the line's type, such as typeUser, or "".
 func (l *Line) Type() string { return typeName(l.head.typ) }
 
 // Subtype returns what a system line is about, such as compact_boundary; "" if the line
@@ -172,15 +172,15 @@ func (l *Line) read(m *members) bool {
 func typeName(v []byte) string {
 	switch string(v) {
 	case `"user"`:
-		return TypeUser
+		return typeUser
 	case `"assistant"`:
-		return TypeAssistant
+		return typeAssistant
 	case `"attachment"`:
-		return TypeAttachment
+		return typeAttachment
 	case `"system"`:
-		return TypeSystem
+		return typeSystem
 	case `"queue-operation"`:
-		return TypeQueueOperation
+		return typeQueueOperation
 	}
 	return text(v)
 }

@@ -124,7 +124,7 @@ func (m *Message) denied(kind string) {
 
 // queued makes a user message of an attachment.
 func (m *Message) queued(l *Line) {
-	m.Type, m.QueuedCommand = TypeUser, true
+	m.Type, m.QueuedCommand = typeUser, true
 	if id := text(get(l.head.attachment, "source_uuid")); id != "" {
 		m.UUID = id
 	}

@@ -277,7 +277,7 @@ func TestAForkThatFails(t *testing.T) {
 // A line that no reader holds is no reason for a copy that lacks it.
 func TestAForkOfAHugeLine(t *testing.T) {
 	t.Parallel()
-	huge := oddLine(2, 1, strings.Repeat("x", transcript.DefaultMaxLine))
+	huge := oddLine(2, 1, strings.Repeat("x", 64<<20))
 	for name, c := range map[string]struct{ content, upTo, err string }{
 		"before it":      {oddLine(1, 0, "a") + huge + oddLine(3, 2, "c"), sessionN(101), ""},
 		"after it":       {oddLine(1, 0, "a") + huge + oddLine(3, 2, "c"), sessionN(103), "line 2"},

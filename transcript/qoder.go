@@ -79,7 +79,7 @@ func (t *Transcript) acrossCompactions() *links {
 // addQoder adds what only Qoder's messages have.
 func (m *Message) addQoder(l *Line) {
 	m.ToolUseResult, m.APIError = l.head.result, isTrue(l.head.apiError)
-	if m.Type == TypeSystem {
+	if m.Type == typeSystem {
 		m.Subtype = l.Subtype()
 		if isObject(l.head.compact) {
 			m.CompactMetadata = compactInSnakeCase(l.head.compact)

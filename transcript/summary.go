@@ -60,14 +60,14 @@ func foldEntry(s map[string]any, l *Line) {
 		case "summary":
 			s["summaryHint"] = v
 		case "tag":
-			if l.Type() != TypeTag {
+			if l.Type() != typeTag {
 				continue
 			}
 			if s["tag"] = v; v == "" {
 				delete(s, "tag")
 			}
 		case "relocatedCwd":
-			if l.Type() == TypeRelocated && v != "" {
+			if l.Type() == typeRelocated && v != "" {
 				s["cwd"] = v
 			}
 		}
@@ -79,7 +79,7 @@ func foldEntry(s map[string]any, l *Line) {
 
 // foldPrompt looks for the first prompt in a user line.
 func foldPrompt(s map[string]any, l *Line) {
-	if l.Type() != TypeUser || hasToolResult(l.head.message) {
+	if l.Type() != typeUser || hasToolResult(l.head.message) {
 		return
 	}
 	f := &facts{}

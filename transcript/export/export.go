@@ -79,9 +79,9 @@ func who(m *transcript.Message) string {
 	switch {
 	case m.CompactSummary:
 		return "Summary of what was before"
-	case m.Type == transcript.TypeAssistant:
+	case m.Type == "assistant":
 		return "Assistant"
-	case m.Type == transcript.TypeSystem:
+	case m.Type == "system":
 		return "System"
 	case m.Meta, m.LocalCommand:
 		return "Agent's program"
