@@ -29,24 +29,24 @@ func TestViews(t *testing.T) {
 	r.model.Script("tour",
 		modelapi.Always(modelapi.Reply{Chunks: 7, Blocks: []modelapi.Block{
 			modelapi.Thinking("Erst überlegen …"), modelapi.Text("Grüße, 世界 👋."),
-			modelapi.ToolUse(tools.Write, modelapi.Args{"file_path": file, "content": "alpha\nbeta\n"}),
-			modelapi.ToolUse(tools.TaskCreate, modelapi.Args{"subject": "One", "description": "first", "activeForm": "Doing one"}),
+			modelapi.ToolUse("Write", modelapi.Args{"file_path": file, "content": "alpha\nbeta\n"}),
+			modelapi.ToolUse("TaskCreate", modelapi.Args{"subject": "One", "description": "first", "activeForm": "Doing one"}),
 		}}),
-		one(tools.TaskCreate, modelapi.Args{"subject": "Two", "description": "second"}),
-		one(tools.TaskUpdate, modelapi.Args{"taskId": "1", "status": "in_progress", "addBlocks": []string{"2"}}),
-		one(tools.Read, modelapi.Args{"file_path": file}),
-		one(tools.Edit, modelapi.Args{"file_path": file, "old_string": "alpha", "new_string": "omega"}),
-		one(tools.Glob, modelapi.Args{"pattern": "*.txt"}),
-		one(tools.Grep, modelapi.Args{"pattern": "omega", "output_mode": "content", "-C": 1}),
-		one(tools.Bash, modelapi.Args{"command": "echo out; echo err >&2", "description": "say it"}),
-		one(tools.Bash, modelapi.Args{"command": "exit 3"}),
-		one(tools.TaskList, modelapi.Args{}),
-		one(tools.TaskUpdate, modelapi.Args{"taskId": "1", "status": "completed"}),
+		one("TaskCreate", modelapi.Args{"subject": "Two", "description": "second"}),
+		one("TaskUpdate", modelapi.Args{"taskId": "1", "status": "in_progress", "addBlocks": []string{"2"}}),
+		one("Read", modelapi.Args{"file_path": file}),
+		one("Edit", modelapi.Args{"file_path": file, "old_string": "alpha", "new_string": "omega"}),
+		one("Glob", modelapi.Args{"pattern": "*.txt"}),
+		one("Grep", modelapi.Args{"pattern": "omega", "output_mode": "content", "-C": 1}),
+		one("Bash", modelapi.Args{"command": "echo out; echo err >&2", "description": "say it"}),
+		one("Bash", modelapi.Args{"command": "exit 3"}),
+		one("TaskList", modelapi.Args{}),
+		one("TaskUpdate", modelapi.Args{"taskId": "1", "status": "completed"}),
 		modelapi.Say(modelapi.Text("Done.")),
 	)
 	o := r.options()
 	o.IncludePartialMessages = true
-	o.Tools = sdk.Only(tools.Write, tools.Read, tools.Edit, tools.Glob, tools.Grep, tools.Bash, tools.TaskCreate, tools.TaskUpdate, tools.TaskList)
+	o.Tools = sdk.Only("Write", "Read", "Edit", "Glob", "Grep", "Bash", "TaskCreate", "TaskUpdate", "TaskList")
 	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		return sdk.Allow(), nil
 	}

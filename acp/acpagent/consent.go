@@ -38,7 +38,7 @@ func (s *session) consent(r *sdk.ToolPermissionRequest) acp.ToolCallUpdate {
 		if isText(input["description"]) {
 			say("The agent says: " + escape.Visible(take(input, "description")))
 		}
-	case (name == tools.Write || name == tools.Edit) && hasDiff(call.Content):
+	case (name == "Write" || name == "Edit") && hasDiff(call.Content):
 		content = call.Content
 		for _, key := range []string{"file_path", "content", "old_string", "new_string"} {
 			if isText(input[key]) {
@@ -48,7 +48,7 @@ func (s *session) consent(r *sdk.ToolPermissionRequest) acp.ToolCallUpdate {
 	case name == "ExitPlanMode" && isText(input["plan"]):
 		content = call.Content
 		delete(input, "plan")
-	case name == tools.Agent && isText(input["prompt"]):
+	case name == "Agent" && isText(input["prompt"]):
 		if isText(input["description"]) {
 			call.Title = r.ToolName + ": " + call.Title // the model's words
 		}

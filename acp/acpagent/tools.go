@@ -24,7 +24,7 @@ type tool struct {
 // hidden: the calls are shown as a plan.
 func hidden(name string) bool {
 	switch tools.Canonical(name) {
-	case tools.TodoWrite, tools.TaskCreate, tools.TaskUpdate, tools.TaskGet, tools.TaskList:
+	case "TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList":
 		return true
 	}
 	return false
@@ -184,17 +184,17 @@ func fence(language, text string) string {
 // kindOf is the kind of a tool.
 func kindOf(name string) acp.ToolKind {
 	switch tools.Canonical(name) {
-	case tools.Read, "NotebookRead", "LS":
+	case "Read", "NotebookRead", "LS":
 		return acp.ToolKindRead
-	case tools.Write, tools.Edit, tools.NotebookEdit, "MultiEdit":
+	case "Write", "Edit", "NotebookEdit", "MultiEdit":
 		return acp.ToolKindEdit
-	case tools.Bash, "PowerShell", "Monitor":
+	case "Bash", "PowerShell", "Monitor":
 		return acp.ToolKindExecute
-	case tools.Glob, tools.Grep, "ToolSearch":
+	case "Glob", "Grep", "ToolSearch":
 		return acp.ToolKindSearch
 	case "WebFetch", "WebSearch":
 		return acp.ToolKindFetch
-	case tools.Agent:
+	case "Agent":
 		return acp.ToolKindThink
 	case "ExitPlanMode", "EnterPlanMode":
 		return acp.ToolKindSwitchMode

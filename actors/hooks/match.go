@@ -206,14 +206,14 @@ func subjectsOf(event protocol.HookEvent, input json.RawMessage) []string {
 // Bash for the other tools that run commands (observed on Claude Code 2.1.329).
 func otherNames(tool string) []string {
 	switch tool {
-	case tools.Agent:
-		return []string{tools.Task}
-	case tools.TaskStop:
+	case "Agent":
+		return []string{"Task"}
+	case "TaskStop":
 		return []string{"KillShell", "KillBash"}
-	case tools.TaskOutput:
+	case "TaskOutput":
 		return []string{"BashOutput", "AgentOutput", "AgentOutputTool"}
-	case tools.Monitor, "PowerShell":
-		return []string{tools.Bash}
+	case "Monitor", "PowerShell":
+		return []string{"Bash"}
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/control"
-	"github.com/agent-troupe/troupe/protocol/tools"
 )
 
 // writeApproval shows a call that waits: what was said before it, where it would run, and all
@@ -75,7 +74,7 @@ func essence(a *fleet.Approval) any {
 	if d.Decode(&input) != nil {
 		return nil
 	}
-	if fields, ok := input.(map[string]any); ok && a.Tool == tools.Bash {
+	if fields, ok := input.(map[string]any); ok && a.Tool == "Bash" {
 		delete(fields, "description")
 	}
 	return input

@@ -29,15 +29,7 @@ type AgentInput struct {
 }
 
 // Tool implements [Input].
-func (*AgentInput) Tool() string { return Agent }
-
-// The values of [AgentOutput.Status].
-const (
-	AgentCompleted       = "completed"
-	AgentAsyncLaunched   = "async_launched"
-	AgentRemoteLaunched  = "remote_launched"
-	AgentTeammateSpawned = "teammate_spawned" // Qoder's
-)
+func (*AgentInput) Tool() string { return "Agent" }
 
 // AgentOutput is the output of an Agent call: the subagent has ended (completed), or runs
 // in the background (async_launched, remote_launched).
@@ -141,7 +133,7 @@ type TaskOutputInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskOutputInput) Tool() string { return TaskOutput }
+func (*TaskOutputInput) Tool() string { return "TaskOutput" }
 
 // TaskOutputOutput is the output of a task so far. The tool and its shape are from Claude
 // Code before 2.1.329.
@@ -174,7 +166,7 @@ type TaskStopInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskStopInput) Tool() string { return TaskStop }
+func (*TaskStopInput) Tool() string { return "TaskStop" }
 
 // TaskStopOutput answers a [TaskStopInput].
 type TaskStopOutput struct {
@@ -203,7 +195,7 @@ type WorkflowInput struct {
 }
 
 // Tool implements [Input].
-func (*WorkflowInput) Tool() string { return Workflow }
+func (*WorkflowInput) Tool() string { return "Workflow" }
 
 // WorkflowOutput is a workflow that was started.
 type WorkflowOutput struct {

@@ -31,7 +31,7 @@ type AskUserQuestionInput struct {
 }
 
 // Tool implements [Input].
-func (*AskUserQuestionInput) Tool() string { return AskUserQuestion }
+func (*AskUserQuestionInput) Tool() string { return "AskUserQuestion" }
 
 // Answer notes the answer to a question, which is one of those asked.
 func (in *AskUserQuestionInput) Answer(question, answer string) error {
@@ -44,7 +44,7 @@ func (in *AskUserQuestionInput) Answer(question, answer string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("tools: %s does not ask %q; use the text of one of its Questions", AskUserQuestion, question)
+	return fmt.Errorf("tools: %s does not ask %q; use the text of one of its Questions", "AskUserQuestion", question)
 }
 
 // Question is one question, with two to four options.
@@ -106,7 +106,7 @@ type SendMessageInput struct {
 }
 
 // Tool implements [Input].
-func (*SendMessageInput) Tool() string { return SendMessage }
+func (*SendMessageInput) Tool() string { return "SendMessage" }
 
 // SendMessageOutput says whether the message was sent.
 type SendMessageOutput struct {
@@ -126,7 +126,7 @@ type SkillInput struct {
 }
 
 // Tool implements [Input].
-func (*SkillInput) Tool() string { return Skill }
+func (*SkillInput) Tool() string { return "Skill" }
 
 // SkillOutput is a skill that was loaded (inline) or has run (forked).
 type SkillOutput struct {
@@ -149,7 +149,7 @@ type ToolSearchInput struct {
 }
 
 // Tool implements [Input].
-func (*ToolSearchInput) Tool() string { return ToolSearch }
+func (*ToolSearchInput) Tool() string { return "ToolSearch" }
 
 // ToolSearchOutput is the tools that were found, by name.
 type ToolSearchOutput struct {
@@ -167,7 +167,7 @@ type StructuredOutputInput struct {
 }
 
 // Tool implements [Input].
-func (*StructuredOutputInput) Tool() string { return StructuredOutput }
+func (*StructuredOutputInput) Tool() string { return "StructuredOutput" }
 
 func (*StructuredOutputInput) isInput()      {}
 func (*StructuredOutputInput) extra() *Extra { return nil }
@@ -193,7 +193,7 @@ type ConfigInput struct {
 }
 
 // Tool implements [Input].
-func (*ConfigInput) Tool() string { return Config }
+func (*ConfigInput) Tool() string { return "Config" }
 
 // ConfigOutput is a setting that was read or changed; each value is the
 // setting's own. Values is of Qoder's document.

@@ -37,16 +37,16 @@ func TestWrongShapesSayWhere(t *testing.T) {
 		name, in, path, says string
 		output               bool
 	}{
-		{Bash, `{"command":7}`, "command", "got a number, want a string", false},
-		{Bash, `{"command":"x","timeout":"5s"}`, "timeout", "got a string, want a number", false},
-		{Bash, `"ls"`, "", "it is not an object", false},
-		{Task, `[]`, "", "it is not an object", false},
-		{TodoWrite, `{"todos":[{"content":"a","status":"pending"},{"content":"b","status":{}}]}`, "todos[1].status", "got an object, want a string", false},
-		{AskUserQuestion, `{"questions":[{"question":"q","options":["a"]}]}`, "questions[0].options[0]", "got a string, want an object", false},
-		{AskUserQuestion, `{"questions":{"question":"q"}}`, "questions", "got an object, want a list", false},
-		{Edit, `{"structuredPatch":[{"lines":"x"}]}`, "structuredPatch[0].lines", "got a string, want a list", true},
-		{Read, `7`, "", "got a number, want an object", true},
-		{TaskList, `{"tasks":[{"id":"1"},{"id":2}]}`, "tasks[1].id", "got a number, want a string", true},
+		{"Bash", `{"command":7}`, "command", "got a number, want a string", false},
+		{"Bash", `{"command":"x","timeout":"5s"}`, "timeout", "got a string, want a number", false},
+		{"Bash", `"ls"`, "", "it is not an object", false},
+		{"Task", `[]`, "", "it is not an object", false},
+		{"TodoWrite", `{"todos":[{"content":"a","status":"pending"},{"content":"b","status":{}}]}`, "todos[1].status", "got an object, want a string", false},
+		{"AskUserQuestion", `{"questions":[{"question":"q","options":["a"]}]}`, "questions[0].options[0]", "got a string, want an object", false},
+		{"AskUserQuestion", `{"questions":{"question":"q"}}`, "questions", "got an object, want a list", false},
+		{"Edit", `{"structuredPatch":[{"lines":"x"}]}`, "structuredPatch[0].lines", "got a string, want a list", true},
+		{"Read", `7`, "", "got a number, want an object", true},
+		{"TaskList", `{"tasks":[{"id":"1"},{"id":2}]}`, "tasks[1].id", "got a number, want a string", true},
 	} {
 		at := c.name + " " + c.in
 		var v any
@@ -69,10 +69,10 @@ func TestWrongShapesSayWhere(t *testing.T) {
 
 func TestBrokenJSON(t *testing.T) {
 	t.Parallel()
-	_, err := DecodeInput(Bash, raw(`{"command":`))
+	_, err := DecodeInput("Bash", raw(`{"command":`))
 	var syntax *json.SyntaxError
 	require.ErrorAs(t, err, &syntax)
-	_, err = DecodeOutput(Bash, raw(`{]`))
+	_, err = DecodeOutput("Bash", raw(`{]`))
 	require.ErrorAs(t, err, &syntax)
 }
 
@@ -85,7 +85,7 @@ func TestStringsInPlaceOfAnOutput(t *testing.T) {
 	} {
 		b, err := protocol.Marshal(s)
 		require.NoError(t, err)
-		out, err := DecodeOutput(Bash, b)
+		out, err := DecodeOutput("Bash", b)
 		require.NoError(t, err)
 		text, ok := out.(*Text)
 		require.True(t, ok)
@@ -98,10 +98,10 @@ func TestStringsInPlaceOfAnOutput(t *testing.T) {
 func TestNothing(t *testing.T) {
 	t.Parallel()
 	for _, none := range []json.RawMessage{nil, raw(""), raw(" null ")} {
-		in, err := DecodeInput(TaskList, none)
+		in, err := DecodeInput("TaskList", none)
 		require.NoError(t, err)
 		assert.Equal(t, &TaskListInput{}, in)
-		out, err := DecodeOutput(TaskList, none)
+		out, err := DecodeOutput("TaskList", none)
 		require.NoError(t, err)
 		assert.Nil(t, out)
 	}
@@ -109,7 +109,7 @@ func TestNothing(t *testing.T) {
 
 func TestExtraSurvivesAChange(t *testing.T) {
 	t.Parallel()
-	in, err := DecodeInput(Bash, raw(`{"later":[1,2],"command":"ls","an":"x"}`))
+	in, err := DecodeInput("Bash", raw(`{"later":[1,2],"command":"ls","an":"x"}`))
 	require.NoError(t, err)
 	bash, ok := in.(*BashInput)
 	require.True(t, ok)
@@ -133,11 +133,11 @@ func TestNamesAreExact(t *testing.T) {
 		`{"Command":"ls","command":"rm -rf /"}`,
 		`{"command":"ls","command":"rm -rf /","COMMAND":"ls"}`, // the last of the same counts, as in JavaScript
 	} {
-		in, err := DecodeInput(Bash, raw(given))
+		in, err := DecodeInput("Bash", raw(given))
 		require.NoError(t, err)
 		assert.Equal(t, "rm -rf /", in.(*BashInput).Command, given)
 	}
-	in, err := DecodeInput(Bash, raw(`{"Command":"ls"}`))
+	in, err := DecodeInput("Bash", raw(`{"Command":"ls"}`))
 	require.NoError(t, err)
 	assert.Equal(t, &BashInput{Extra: Extra{"Command": raw(`"ls"`)}}, in)
 	again, err := EncodeInput(in)
@@ -148,8 +148,8 @@ func TestNamesAreExact(t *testing.T) {
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[string]string{
-		Task: Agent, "KillShell": TaskStop, "AgentOutputTool": TaskOutput, "ListMcpResourcesTool": ListMCPResources,
-		"ReadMcpResourceTool": ReadMCPResource, "ReadMcpResourceDirTool": ReadMCPResourceDir, Bash: Bash, "Teleport": "Teleport",
+		"Task": "Agent", "KillShell": "TaskStop", "AgentOutputTool": "TaskOutput", "ListMcpResourcesTool": "ListMcpResources",
+		"ReadMcpResourceTool": "ReadMcpResource", "ReadMcpResourceDirTool": "ReadMcpResourceDir", "Bash": "Bash", "Teleport": "Teleport",
 	} {
 		assert.Equal(t, to, Canonical(from))
 	}
@@ -174,38 +174,38 @@ func TestNames(t *testing.T) {
 func TestQoder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, out string }{
-		{Bash, `{"stdout":"o","stderr":"e","exitCode":3,"interrupted":true}`},
-		{Bash, `{"kind":"backgrounded","pid":7,"taskId":"t","outputFile":"/o","command":"c","stdout":"s","initialOutput":"i","backgroundReason":"auto","telemetryExecutionId":"x","totalLines":1,"totalBytes":2}`},
-		{Agent, `{"kind":"agent-result","agentId":"a","agentType":"t","content":"all of it","state":"error","apiError":"e","terminateReason":"MAX_TURNS","terminationDetails":{"maxTurns":4},"outputPath":"/o","transcriptPath":"/t","worktreePath":"/w","worktreeBranch":"b","remoteContextId":"c","remoteTaskId":"r"}`},
-		{Agent, `{"status":"teammate_spawned","prompt":"p","teammate_id":"i","agent_id":"a","agent_type":"t","model":"m","name":"n","color":"c","tmux_session_name":"in-process","tmux_window_name":"in-process","tmux_pane_id":"in-process","team_name":"t","plan_mode_required":true}`},
-		{Read, `{"type":"pdf","pages":[{"page_number":1,"content":"c"}],"file_path":"f","totalPages":3}`},
-		{Read, `{"type":"parts","parts":[{"type":"text","text":"t"},{"type":"image","source":{"type":"base64","media_type":"m","data":"d"}}],"file_path":"f"}`},
-		{Read, `{"type":"notebook","cells":[{"cell_number":1,"cell_type":"code","source":"s","outputs":["o"]}],"file_path":"f"}`},
-		{Read, `{"type":"file_unchanged","file_path":"f","message":"m"}`},
-		{Read, `{"type":"image","file":{"url":"u","type":"image/png","originalSize":3}}`},
-		{Edit, `{"success":true,"file_path":"f","diff":"d","diff_truncated":true,"additions":1,"deletions":2}`},
-		{Write, `{"success":true,"file_path":"f","bytesWritten":3,"error":"e"}`},
-		{Glob, `{"files":["a"],"totalMatches":1,"truncated":true}`},
-		{Grep, `{"results":"r","matchCount":2}`},
-		{WebFetch, `{"content":"c","url":"u","statusCode":200,"error":"e","redirectUrl":"r"}`},
-		{WebSearch, `{"query":"q","results":[{"title":"t","url":"u","snippet":"s"}]}`},
-		{WebSearch, `{"query":"q","results":["a remark",{"tool_use_id":"i","content":[{"title":"t","url":"u"}]}],"durationSeconds":1.5}`},
-		{AskUserQuestion, `{"answer":"a"}`},
-		{TodoWrite, `{"success":true,"todos":[{"id":"1","content":"c","status":"pending","priority":"high"}]}`},
-		{TodoWrite, `{"newTodos":[{"description":"d","status":"blocked"}]}`},
-		{TaskStop, `{"success":true,"task_id":"t","error":"e"}`},
-		{TaskOutput, `{"retrieval_status":"success","task":{"task_id":"t","task_type":"local_bash","status":"completed","description":"d","output":"o","exitCode":1}}`},
-		{ExitPlanMode, `{"plan":"p","status":"rejected","filePath":"f","feedback":"b"}`},
-		{Config, `{"success":true,"values":{"a":1}}`},
-		{EnterWorktree, `{"worktree_path":"p","branch_name":"b","success":true}`},
-		{ListMCPResources, `{"resources":[{"uri":"u","name":"n"}],"server_name":"s"}`},
-		{ListMCPResources, `[{"uri":"u","name":"n","server":"s"}]`},
-		{RefreshMCPTools, `[{"server":"s","status":"refreshed","toolCount":2}]`},
-		{MCP, `{"content":"x","isError":true}`},
+		{"Bash", `{"stdout":"o","stderr":"e","exitCode":3,"interrupted":true}`},
+		{"Bash", `{"kind":"backgrounded","pid":7,"taskId":"t","outputFile":"/o","command":"c","stdout":"s","initialOutput":"i","backgroundReason":"auto","telemetryExecutionId":"x","totalLines":1,"totalBytes":2}`},
+		{"Agent", `{"kind":"agent-result","agentId":"a","agentType":"t","content":"all of it","state":"error","apiError":"e","terminateReason":"MAX_TURNS","terminationDetails":{"maxTurns":4},"outputPath":"/o","transcriptPath":"/t","worktreePath":"/w","worktreeBranch":"b","remoteContextId":"c","remoteTaskId":"r"}`},
+		{"Agent", `{"status":"teammate_spawned","prompt":"p","teammate_id":"i","agent_id":"a","agent_type":"t","model":"m","name":"n","color":"c","tmux_session_name":"in-process","tmux_window_name":"in-process","tmux_pane_id":"in-process","team_name":"t","plan_mode_required":true}`},
+		{"Read", `{"type":"pdf","pages":[{"page_number":1,"content":"c"}],"file_path":"f","totalPages":3}`},
+		{"Read", `{"type":"parts","parts":[{"type":"text","text":"t"},{"type":"image","source":{"type":"base64","media_type":"m","data":"d"}}],"file_path":"f"}`},
+		{"Read", `{"type":"notebook","cells":[{"cell_number":1,"cell_type":"code","source":"s","outputs":["o"]}],"file_path":"f"}`},
+		{"Read", `{"type":"file_unchanged","file_path":"f","message":"m"}`},
+		{"Read", `{"type":"image","file":{"url":"u","type":"image/png","originalSize":3}}`},
+		{"Edit", `{"success":true,"file_path":"f","diff":"d","diff_truncated":true,"additions":1,"deletions":2}`},
+		{"Write", `{"success":true,"file_path":"f","bytesWritten":3,"error":"e"}`},
+		{"Glob", `{"files":["a"],"totalMatches":1,"truncated":true}`},
+		{"Grep", `{"results":"r","matchCount":2}`},
+		{"WebFetch", `{"content":"c","url":"u","statusCode":200,"error":"e","redirectUrl":"r"}`},
+		{"WebSearch", `{"query":"q","results":[{"title":"t","url":"u","snippet":"s"}]}`},
+		{"WebSearch", `{"query":"q","results":["a remark",{"tool_use_id":"i","content":[{"title":"t","url":"u"}]}],"durationSeconds":1.5}`},
+		{"AskUserQuestion", `{"answer":"a"}`},
+		{"TodoWrite", `{"success":true,"todos":[{"id":"1","content":"c","status":"pending","priority":"high"}]}`},
+		{"TodoWrite", `{"newTodos":[{"description":"d","status":"blocked"}]}`},
+		{"TaskStop", `{"success":true,"task_id":"t","error":"e"}`},
+		{"TaskOutput", `{"retrieval_status":"success","task":{"task_id":"t","task_type":"local_bash","status":"completed","description":"d","output":"o","exitCode":1}}`},
+		{"ExitPlanMode", `{"plan":"p","status":"rejected","filePath":"f","feedback":"b"}`},
+		{"Config", `{"success":true,"values":{"a":1}}`},
+		{"EnterWorktree", `{"worktree_path":"p","branch_name":"b","success":true}`},
+		{"ListMcpResources", `{"resources":[{"uri":"u","name":"n"}],"server_name":"s"}`},
+		{"ListMcpResources", `[{"uri":"u","name":"n","server":"s"}]`},
+		{"RefreshMcpTools", `[{"server":"s","status":"refreshed","toolCount":2}]`},
+		{"Mcp", `{"content":"x","isError":true}`},
 		{"mcp__s__t", `[{"type":"text","text":"t"}]`},
 		{"mcp__s__t", `{"structured":1}`},
-		{VideoGen, `{"taskId":"t","status":"s","requestId":"r"}`},
-		{Skill, `{"success":true,"commandName":"c","status":"forked","result":"r"}`},
+		{"VideoGen", `{"taskId":"t","status":"s","requestId":"r"}`},
+		{"Skill", `{"success":true,"commandName":"c","status":"forked","result":"r"}`},
 	} {
 		out, err := DecodeOutput(c.name, raw(c.out))
 		require.NoError(t, err, c.out)
@@ -215,13 +215,13 @@ func TestQoder(t *testing.T) {
 		assert.Equal(t, withoutZeros(generic(t, raw(c.out))), withoutZeros(generic(t, again)), c.name)
 	}
 	for _, c := range []struct{ name, in string }{
-		{AskUserQuestion, `{"question":"q","options":["a"],"default":"a"}`},
-		{TodoWrite, `{"todos":[{"id":"1","content":"c","status":"pending","priority":"high"}]}`},
-		{Config, `{"action":"set","key":"k","value":[1],"scope":"user"}`},
-		{Edit, `{"file_path":"f","old_string":"o","new_string":"n","allow_multiple":true}`},
-		{CreateGoal, `{"objective":"o","max_turns":3}`},
-		{VideoGen, `{"name":"n","mode":"m","prompt":"p","media":{"first_frame":{"source":"s","type":"image"}},"duration_seconds":4}`},
-		{MCP, `{"server_name":"s","tool_name":"t","arguments":{"a":1}}`},
+		{"AskUserQuestion", `{"question":"q","options":["a"],"default":"a"}`},
+		{"TodoWrite", `{"todos":[{"id":"1","content":"c","status":"pending","priority":"high"}]}`},
+		{"Config", `{"action":"set","key":"k","value":[1],"scope":"user"}`},
+		{"Edit", `{"file_path":"f","old_string":"o","new_string":"n","allow_multiple":true}`},
+		{"CreateGoal", `{"objective":"o","max_turns":3}`},
+		{"VideoGen", `{"name":"n","mode":"m","prompt":"p","media":{"first_frame":{"source":"s","type":"image"}},"duration_seconds":4}`},
+		{"Mcp", `{"server_name":"s","tool_name":"t","arguments":{"a":1}}`},
 	} {
 		checkInput(t, c.name, c.name, raw(c.in))
 	}
@@ -259,7 +259,7 @@ func ExampleDecodeInput() {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{Agent, Bash, Read, TodoWrite, AskUserQuestion, ListMCPResources, StructuredOutput, WebSearch, "mcp__a__b", "None"} {
+	for _, name := range []string{"Agent", "Bash", "Read", "TodoWrite", "AskUserQuestion", "ListMcpResources", "StructuredOutput", "WebSearch", "mcp__a__b", "None"} {
 		f.Add(name, []byte(`{"a":[1,{"b":"c"}],"todos":[{"content":1}],"results":["x"]}`))
 		f.Add(name, []byte(`[{"uri":"u"}]`))
 		f.Add(name, []byte(`"Error: x"`))

@@ -19,7 +19,7 @@ type ReadInput struct {
 }
 
 // Tool implements [Input].
-func (*ReadInput) Tool() string { return Read }
+func (*ReadInput) Tool() string { return "Read" }
 
 // ReadOutput is what was read. Type says which fields of File are set: text,
 // image, notebook, pdf, parts or file_unchanged. The shape of Qoder's document,
@@ -118,7 +118,7 @@ type WriteInput struct {
 }
 
 // Tool implements [Input].
-func (*WriteInput) Tool() string { return Write }
+func (*WriteInput) Tool() string { return "Write" }
 
 // WriteOutput is a file that was written. The first group of fields is
 // Claude's, the second Qoder's.
@@ -163,7 +163,7 @@ type EditInput struct {
 }
 
 // Tool implements [Input].
-func (*EditInput) Tool() string { return Edit }
+func (*EditInput) Tool() string { return "Edit" }
 
 // EditOutput is a file that was edited. The first group of fields is Claude's,
 // the second Qoder's.
@@ -217,7 +217,7 @@ type NotebookEditInput struct {
 }
 
 // Tool implements [Input].
-func (*NotebookEditInput) Tool() string { return NotebookEdit }
+func (*NotebookEditInput) Tool() string { return "NotebookEdit" }
 
 // NotebookEditOutput is a notebook that was edited.
 type NotebookEditOutput struct {

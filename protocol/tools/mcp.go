@@ -71,7 +71,7 @@ type MCPInput struct {
 }
 
 // Tool implements [Input].
-func (*MCPInput) Tool() string { return MCP }
+func (*MCPInput) Tool() string { return "Mcp" }
 
 // MCPOutput is the result of such a call. Qoder's document.
 type MCPOutput struct {
@@ -90,7 +90,7 @@ type ListMCPResourcesInput struct {
 }
 
 // Tool implements [Input].
-func (*ListMCPResourcesInput) Tool() string { return ListMCPResources }
+func (*ListMCPResourcesInput) Tool() string { return "ListMcpResources" }
 
 // ListMCPResourcesOutput is a list of resources: a bare list on Claude's wire,
 // in an object with ServerName in Qoder's document.
@@ -149,7 +149,7 @@ type ReadMCPResourceInput struct {
 }
 
 // Tool implements [Input].
-func (*ReadMCPResourceInput) Tool() string { return ReadMCPResource }
+func (*ReadMCPResourceInput) Tool() string { return "ReadMcpResource" }
 
 // ReadMCPResourceOutput is what a resource holds.
 type ReadMCPResourceOutput struct {
@@ -176,7 +176,7 @@ type ReadMCPResourceDirInput struct {
 }
 
 // Tool implements [Input].
-func (*ReadMCPResourceDirInput) Tool() string { return ReadMCPResourceDir }
+func (*ReadMCPResourceDirInput) Tool() string { return "ReadMcpResourceDir" }
 
 // ReadMCPResourceDirOutput is the resources that were found.
 type ReadMCPResourceDirOutput struct {
@@ -193,7 +193,7 @@ type RefreshMCPToolsInput struct {
 }
 
 // Tool implements [Input].
-func (*RefreshMCPToolsInput) Tool() string { return RefreshMCPTools }
+func (*RefreshMCPToolsInput) Tool() string { return "RefreshMcpTools" }
 
 // RefreshMCPToolsOutput is what became of each server.
 type RefreshMCPToolsOutput []MCPRefresh

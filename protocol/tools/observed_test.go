@@ -31,8 +31,8 @@ func TestObservedOutputs(t *testing.T) {
 		}
 	}
 	for _, tool := range []string{
-		AskUserQuestion, Bash, CronCreate, CronList, Edit, EnterPlanMode, EnterWorktree, ExitPlanMode, ExitWorktree, Glob, Grep, ListAgents, Monitor,
-		NotebookEdit, Read, ReportFindings, ScheduleWakeup, SendMessage, Skill, TaskCreate, TaskGet, TaskList, TaskUpdate, ToolSearch, WebSearch, Workflow, Write,
+		"AskUserQuestion", "Bash", "CronCreate", "CronList", "Edit", "EnterPlanMode", "EnterWorktree", "ExitPlanMode", "ExitWorktree", "Glob", "Grep", "ListAgents", "Monitor",
+		"NotebookEdit", "Read", "ReportFindings", "ScheduleWakeup", "SendMessage", "Skill", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch", "WebSearch", "Workflow", "Write",
 	} {
 		assert.True(t, typed[tool], "no output of %s", tool)
 	}

@@ -44,7 +44,7 @@ type TodoWriteInput struct {
 }
 
 // Tool implements [Input].
-func (*TodoWriteInput) Tool() string { return TodoWrite }
+func (*TodoWriteInput) Tool() string { return "TodoWrite" }
 
 // TodoWriteOutput is the list before and after. Todos, Success and Error are of
 // Qoder's document; its CLI declares the lists, with an empty one before, and
@@ -70,7 +70,7 @@ type TaskCreateInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskCreateInput) Tool() string { return TaskCreate }
+func (*TaskCreateInput) Tool() string { return "TaskCreate" }
 
 // TodoTask is an entry of the list of tasks, as the Task tools report it. Not every one of
 // them sets every field.
@@ -98,7 +98,7 @@ type TaskGetInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskGetInput) Tool() string { return TaskGet }
+func (*TaskGetInput) Tool() string { return "TaskGet" }
 
 // TaskGetOutput is the task, or nil.
 type TaskGetOutput struct {
@@ -122,7 +122,7 @@ type TaskUpdateInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskUpdateInput) Tool() string { return TaskUpdate }
+func (*TaskUpdateInput) Tool() string { return "TaskUpdate" }
 
 // TaskUpdateOutput says what changed.
 type TaskUpdateOutput struct {
@@ -149,7 +149,7 @@ type TaskListInput struct {
 }
 
 // Tool implements [Input].
-func (*TaskListInput) Tool() string { return TaskList }
+func (*TaskListInput) Tool() string { return "TaskList" }
 
 // TaskListOutput is all tasks.
 type TaskListOutput struct {
@@ -165,7 +165,7 @@ type EnterPlanModeInput struct {
 }
 
 // Tool implements [Input].
-func (*EnterPlanModeInput) Tool() string { return EnterPlanMode }
+func (*EnterPlanModeInput) Tool() string { return "EnterPlanMode" }
 
 // EnterPlanModeOutput says that plan mode is on.
 type EnterPlanModeOutput struct {
@@ -197,7 +197,7 @@ type ExitPlanModeInput struct {
 }
 
 // Tool implements [Input].
-func (*ExitPlanModeInput) Tool() string { return ExitPlanMode }
+func (*ExitPlanModeInput) Tool() string { return "ExitPlanMode" }
 
 // AllowedPrompt is a kind of call in words, such as "run tests".
 type AllowedPrompt struct {

@@ -12,7 +12,7 @@ type SendFeedbackInput struct {
 }
 
 // Tool implements [Input].
-func (*SendFeedbackInput) Tool() string { return SendFeedback }
+func (*SendFeedbackInput) Tool() string { return "SendFeedback" }
 
 // SendFeedbackOutput says whether there is a draft now.
 type SendFeedbackOutput struct {
@@ -30,7 +30,7 @@ type PushNotificationInput struct {
 }
 
 // Tool implements [Input].
-func (*PushNotificationInput) Tool() string { return PushNotification }
+func (*PushNotificationInput) Tool() string { return "PushNotification" }
 
 // PushNotificationOutput says where it went.
 type PushNotificationOutput struct {
@@ -51,7 +51,7 @@ type ProposeGoalInput struct {
 }
 
 // Tool implements [Input].
-func (*ProposeGoalInput) Tool() string { return ProposeGoal }
+func (*ProposeGoalInput) Tool() string { return "ProposeGoal" }
 
 // ProposeGoalOutput is what was proposed.
 type ProposeGoalOutput struct {
@@ -68,7 +68,7 @@ type ProposeSkillsInput struct {
 }
 
 // Tool implements [Input].
-func (*ProposeSkillsInput) Tool() string { return ProposeSkills }
+func (*ProposeSkillsInput) Tool() string { return "ProposeSkills" }
 
 // SkillProposal is a skill, or a change of one.
 type SkillProposal struct {

@@ -10,61 +10,61 @@ func newInput(name string) Input {
 		return &MCPToolInput{Server: server, Name: tool}
 	}
 	switch Canonical(name) {
-	case Agent:
+	case "Agent":
 		return new(AgentInput)
-	case TaskOutput:
+	case "TaskOutput":
 		return new(TaskOutputInput)
-	case TaskStop:
+	case "TaskStop":
 		return new(TaskStopInput)
-	case Workflow:
+	case "Workflow":
 		return new(WorkflowInput)
-	case ListAgents:
+	case "ListAgents":
 		return new(ListAgentsInput)
-	case Bash:
+	case "Bash":
 		return new(BashInput)
-	case Monitor:
+	case "Monitor":
 		return new(MonitorInput)
-	case Read:
+	case "Read":
 		return new(ReadInput)
-	case Write:
+	case "Write":
 		return new(WriteInput)
-	case Edit:
+	case "Edit":
 		return new(EditInput)
-	case NotebookEdit:
+	case "NotebookEdit":
 		return new(NotebookEditInput)
-	case Glob:
+	case "Glob":
 		return new(GlobInput)
-	case Grep:
+	case "Grep":
 		return new(GrepInput)
-	case WebFetch:
+	case "WebFetch":
 		return new(WebFetchInput)
-	case WebSearch:
+	case "WebSearch":
 		return new(WebSearchInput)
-	case TodoWrite:
+	case "TodoWrite":
 		return new(TodoWriteInput)
-	case TaskCreate:
+	case "TaskCreate":
 		return new(TaskCreateInput)
-	case TaskGet:
+	case "TaskGet":
 		return new(TaskGetInput)
-	case TaskUpdate:
+	case "TaskUpdate":
 		return new(TaskUpdateInput)
-	case TaskList:
+	case "TaskList":
 		return new(TaskListInput)
-	case EnterPlanMode:
+	case "EnterPlanMode":
 		return new(EnterPlanModeInput)
-	case ExitPlanMode:
+	case "ExitPlanMode":
 		return new(ExitPlanModeInput)
-	case AskUserQuestion:
+	case "AskUserQuestion":
 		return new(AskUserQuestionInput)
-	case SendMessage:
+	case "SendMessage":
 		return new(SendMessageInput)
-	case Skill:
+	case "Skill":
 		return new(SkillInput)
-	case ToolSearch:
+	case "ToolSearch":
 		return new(ToolSearchInput)
-	case StructuredOutput:
+	case "StructuredOutput":
 		return new(StructuredOutputInput)
-	case Config:
+	case "Config":
 		return new(ConfigInput)
 	}
 	return newSessionInput(Canonical(name))
@@ -73,51 +73,51 @@ func newInput(name string) Input {
 // newSessionInput knows the rarer tools.
 func newSessionInput(name string) Input {
 	switch name {
-	case EnterWorktree:
+	case "EnterWorktree":
 		return new(EnterWorktreeInput)
-	case ExitWorktree:
+	case "ExitWorktree":
 		return new(ExitWorktreeInput)
-	case CronCreate:
+	case "CronCreate":
 		return new(CronCreateInput)
-	case CronDelete:
+	case "CronDelete":
 		return new(CronDeleteInput)
-	case CronList:
+	case "CronList":
 		return new(CronListInput)
-	case ScheduleWakeup:
+	case "ScheduleWakeup":
 		return new(ScheduleWakeupInput)
-	case ListMCPResources:
+	case "ListMcpResources":
 		return new(ListMCPResourcesInput)
-	case ReadMCPResource:
+	case "ReadMcpResource":
 		return new(ReadMCPResourceInput)
-	case ReadMCPResourceDir:
+	case "ReadMcpResourceDir":
 		return new(ReadMCPResourceDirInput)
-	case RefreshMCPTools:
+	case "RefreshMcpTools":
 		return new(RefreshMCPToolsInput)
-	case MCP:
+	case "Mcp":
 		return new(MCPInput)
-	case ReportFindings:
+	case "ReportFindings":
 		return new(ReportFindingsInput)
-	case SendFeedback:
+	case "SendFeedback":
 		return new(SendFeedbackInput)
-	case PushNotification:
+	case "PushNotification":
 		return new(PushNotificationInput)
-	case ProposeGoal:
+	case "ProposeGoal":
 		return new(ProposeGoalInput)
-	case ProposeSkills:
+	case "ProposeSkills":
 		return new(ProposeSkillsInput)
-	case GetGoal:
+	case "GetGoal":
 		return new(GetGoalInput)
-	case CreateGoal:
+	case "CreateGoal":
 		return new(CreateGoalInput)
-	case UpdateGoal:
+	case "UpdateGoal":
 		return new(UpdateGoalInput)
-	case ImageGen:
+	case "ImageGen":
 		return new(ImageGenInput)
-	case ImageSearch:
+	case "ImageSearch":
 		return new(ImageSearchInput)
-	case VideoGen:
+	case "VideoGen":
 		return new(VideoGenInput)
-	case VideoGenRetrieve:
+	case "VideoGenRetrieve":
 		return new(VideoGenRetrieveInput)
 	}
 	return nil
@@ -129,59 +129,59 @@ func newOutput(name string) Output {
 		return new(MCPToolOutput)
 	}
 	switch Canonical(name) {
-	case Agent:
+	case "Agent":
 		return new(AgentOutput)
-	case TaskOutput:
+	case "TaskOutput":
 		return new(TaskOutputOutput)
-	case TaskStop:
+	case "TaskStop":
 		return new(TaskStopOutput)
-	case Workflow:
+	case "Workflow":
 		return new(WorkflowOutput)
-	case Bash:
+	case "Bash":
 		return new(BashOutput)
-	case Monitor:
+	case "Monitor":
 		return new(MonitorOutput)
-	case ListAgents:
+	case "ListAgents":
 		return new(ListAgentsOutput)
-	case SendMessage:
+	case "SendMessage":
 		return new(SendMessageOutput)
-	case ToolSearch:
+	case "ToolSearch":
 		return new(ToolSearchOutput)
-	case Read:
+	case "Read":
 		return new(ReadOutput)
-	case Write:
+	case "Write":
 		return new(WriteOutput)
-	case Edit:
+	case "Edit":
 		return new(EditOutput)
-	case NotebookEdit:
+	case "NotebookEdit":
 		return new(NotebookEditOutput)
-	case Glob:
+	case "Glob":
 		return new(GlobOutput)
-	case Grep:
+	case "Grep":
 		return new(GrepOutput)
-	case WebFetch:
+	case "WebFetch":
 		return new(WebFetchOutput)
-	case WebSearch:
+	case "WebSearch":
 		return new(WebSearchOutput)
-	case TodoWrite:
+	case "TodoWrite":
 		return new(TodoWriteOutput)
-	case TaskCreate:
+	case "TaskCreate":
 		return new(TaskCreateOutput)
-	case TaskGet:
+	case "TaskGet":
 		return new(TaskGetOutput)
-	case TaskUpdate:
+	case "TaskUpdate":
 		return new(TaskUpdateOutput)
-	case TaskList:
+	case "TaskList":
 		return new(TaskListOutput)
-	case EnterPlanMode:
+	case "EnterPlanMode":
 		return new(EnterPlanModeOutput)
-	case ExitPlanMode:
+	case "ExitPlanMode":
 		return new(ExitPlanModeOutput)
-	case AskUserQuestion:
+	case "AskUserQuestion":
 		return new(AskUserQuestionOutput)
-	case Skill:
+	case "Skill":
 		return new(SkillOutput)
-	case Config:
+	case "Config":
 		return new(ConfigOutput)
 	}
 	return newSessionOutput(Canonical(name))
@@ -190,43 +190,43 @@ func newOutput(name string) Output {
 // newSessionOutput knows the rarer tools.
 func newSessionOutput(name string) Output {
 	switch name {
-	case EnterWorktree:
+	case "EnterWorktree":
 		return new(EnterWorktreeOutput)
-	case ExitWorktree:
+	case "ExitWorktree":
 		return new(ExitWorktreeOutput)
-	case CronCreate:
+	case "CronCreate":
 		return new(CronCreateOutput)
-	case CronDelete:
+	case "CronDelete":
 		return new(CronDeleteOutput)
-	case CronList:
+	case "CronList":
 		return new(CronListOutput)
-	case ScheduleWakeup:
+	case "ScheduleWakeup":
 		return new(ScheduleWakeupOutput)
-	case ListMCPResources:
+	case "ListMcpResources":
 		return new(ListMCPResourcesOutput)
-	case ReadMCPResource:
+	case "ReadMcpResource":
 		return new(ReadMCPResourceOutput)
-	case ReadMCPResourceDir:
+	case "ReadMcpResourceDir":
 		return new(ReadMCPResourceDirOutput)
-	case RefreshMCPTools:
+	case "RefreshMcpTools":
 		return new(RefreshMCPToolsOutput)
-	case MCP:
+	case "Mcp":
 		return new(MCPOutput)
-	case ReportFindings:
+	case "ReportFindings":
 		return new(ReportFindingsOutput)
-	case SendFeedback:
+	case "SendFeedback":
 		return new(SendFeedbackOutput)
-	case PushNotification:
+	case "PushNotification":
 		return new(PushNotificationOutput)
-	case ProposeGoal:
+	case "ProposeGoal":
 		return new(ProposeGoalOutput)
-	case ProposeSkills:
+	case "ProposeSkills":
 		return new(ProposeSkillsOutput)
-	case ImageGen:
+	case "ImageGen":
 		return new(ImageGenOutput)
-	case ImageSearch:
+	case "ImageSearch":
 		return new(WebSearchOutput)
-	case VideoGen, VideoGenRetrieve:
+	case "VideoGen", "VideoGenRetrieve":
 		return new(VideoGenOutput)
 	}
 	return nil

@@ -13,7 +13,7 @@ type GlobInput struct {
 }
 
 // Tool implements [Input].
-func (*GlobInput) Tool() string { return Glob }
+func (*GlobInput) Tool() string { return "Glob" }
 
 // GlobOutput is the files that were found. Files is of Qoder's document; its
 // CLI declares Filenames, too.
@@ -53,7 +53,7 @@ type GrepInput struct {
 }
 
 // Tool implements [Input].
-func (*GrepInput) Tool() string { return Grep }
+func (*GrepInput) Tool() string { return "Grep" }
 
 // GrepOutput is what was found. Results and MatchCount are of Qoder's document;
 // its CLI declares the other fields.
@@ -85,7 +85,7 @@ type WebFetchInput struct {
 }
 
 // Tool implements [Input].
-func (*WebFetchInput) Tool() string { return WebFetch }
+func (*WebFetchInput) Tool() string { return "WebFetch" }
 
 // WebFetchOutput is what a page says. The last four fields are of Qoder's
 // document; its CLI declares the others, too.
@@ -114,7 +114,7 @@ type WebSearchInput struct {
 }
 
 // Tool implements [Input].
-func (*WebSearchInput) Tool() string { return WebSearch }
+func (*WebSearchInput) Tool() string { return "WebSearch" }
 
 // WebSearchOutput is what was found.
 type WebSearchOutput struct {
@@ -173,4 +173,4 @@ type ImageSearchInput struct {
 }
 
 // Tool implements [Input].
-func (*ImageSearchInput) Tool() string { return ImageSearch }
+func (*ImageSearchInput) Tool() string { return "ImageSearch" }

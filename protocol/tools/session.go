@@ -14,7 +14,7 @@ type EnterWorktreeInput struct {
 }
 
 // Tool implements [Input].
-func (*EnterWorktreeInput) Tool() string { return EnterWorktree }
+func (*EnterWorktreeInput) Tool() string { return "EnterWorktree" }
 
 // EnterWorktreeOutput is the worktree. The fields after Message are of Qoder's
 // document, which its SDK calls wrong.
@@ -40,7 +40,7 @@ type ExitWorktreeInput struct {
 }
 
 // Tool implements [Input].
-func (*ExitWorktreeInput) Tool() string { return ExitWorktree }
+func (*ExitWorktreeInput) Tool() string { return "ExitWorktree" }
 
 // ExitWorktreeOutput is the worktree that was left. The fields from Success on
 // are of Qoder's document, which its SDK calls wrong.
@@ -77,7 +77,7 @@ type CronCreateInput struct {
 }
 
 // Tool implements [Input].
-func (*CronCreateInput) Tool() string { return CronCreate }
+func (*CronCreateInput) Tool() string { return "CronCreate" }
 
 // CronJob is a job as the Cron tools report it. NextFireAt is milliseconds
 // since the Unix epoch.
@@ -106,7 +106,7 @@ type CronDeleteInput struct {
 }
 
 // Tool implements [Input].
-func (*CronDeleteInput) Tool() string { return CronDelete }
+func (*CronDeleteInput) Tool() string { return "CronDelete" }
 
 // CronDeleteOutput is the job that was deleted.
 type CronDeleteOutput struct {
@@ -122,7 +122,7 @@ type CronListInput struct {
 }
 
 // Tool implements [Input].
-func (*CronListInput) Tool() string { return CronList }
+func (*CronListInput) Tool() string { return "CronList" }
 
 // CronListOutput is all jobs.
 type CronListOutput struct {
@@ -142,7 +142,7 @@ type ScheduleWakeupInput struct {
 }
 
 // Tool implements [Input].
-func (*ScheduleWakeupInput) Tool() string { return ScheduleWakeup }
+func (*ScheduleWakeupInput) Tool() string { return "ScheduleWakeup" }
 
 // ScheduleWakeupOutput is when. ScheduledFor is milliseconds since the Unix
 // epoch.
@@ -162,7 +162,7 @@ type GetGoalInput struct {
 }
 
 // Tool implements [Input].
-func (*GetGoalInput) Tool() string { return GetGoal }
+func (*GetGoalInput) Tool() string { return "GetGoal" }
 
 // CreateGoalInput sets a goal. Qoder's.
 type CreateGoalInput struct {
@@ -172,7 +172,7 @@ type CreateGoalInput struct {
 }
 
 // Tool implements [Input].
-func (*CreateGoalInput) Tool() string { return CreateGoal }
+func (*CreateGoalInput) Tool() string { return "CreateGoal" }
 
 // UpdateGoalInput says that the goal was reached, or cannot be. Qoder's.
 type UpdateGoalInput struct {
@@ -181,7 +181,7 @@ type UpdateGoalInput struct {
 }
 
 // Tool implements [Input].
-func (*UpdateGoalInput) Tool() string { return UpdateGoal }
+func (*UpdateGoalInput) Tool() string { return "UpdateGoal" }
 
 // ImageGenInput makes an image. Qoder's.
 type ImageGenInput struct {
@@ -192,7 +192,7 @@ type ImageGenInput struct {
 }
 
 // Tool implements [Input].
-func (*ImageGenInput) Tool() string { return ImageGen }
+func (*ImageGenInput) Tool() string { return "ImageGen" }
 
 // ImageGenOutput is where the image is, on the agent's host. Qoder's.
 type ImageGenOutput struct {
@@ -214,7 +214,7 @@ type VideoGenInput struct {
 }
 
 // Tool implements [Input].
-func (*VideoGenInput) Tool() string { return VideoGen }
+func (*VideoGenInput) Tool() string { return "VideoGen" }
 
 // VideoMedia is what a video starts from.
 type VideoMedia struct {
@@ -245,7 +245,7 @@ type VideoGenRetrieveInput struct {
 }
 
 // Tool implements [Input].
-func (*VideoGenRetrieveInput) Tool() string { return VideoGenRetrieve }
+func (*VideoGenRetrieveInput) Tool() string { return "VideoGenRetrieve" }
 
 // ListAgentsInput asks for the agents that a message can be sent to.
 type ListAgentsInput struct {
@@ -256,7 +256,7 @@ type ListAgentsInput struct {
 }
 
 // Tool implements [Input].
-func (*ListAgentsInput) Tool() string { return ListAgents }
+func (*ListAgentsInput) Tool() string { return "ListAgents" }
 
 // ListAgentsOutput is the agents, as a text for the model.
 type ListAgentsOutput struct {
@@ -277,7 +277,7 @@ type ReportFindingsInput struct {
 }
 
 // Tool implements [Input].
-func (*ReportFindingsInput) Tool() string { return ReportFindings }
+func (*ReportFindingsInput) Tool() string { return "ReportFindings" }
 
 // Finding is one finding of a review.
 type Finding struct {

@@ -19,7 +19,7 @@ type BashInput struct {
 }
 
 // Tool implements [Input].
-func (*BashInput) Tool() string { return Bash }
+func (*BashInput) Tool() string { return "Bash" }
 
 // BashOutput is the output of a command. On Claude Code the output of a command that fails
 // is a *[Text] that begins with "Error: Exit code" (observed on 2.1.329).
@@ -121,7 +121,7 @@ type MonitorInput struct {
 }
 
 // Tool implements [Input].
-func (*MonitorInput) Tool() string { return Monitor }
+func (*MonitorInput) Tool() string { return "Monitor" }
 
 // MonitorWebSocket is a web socket to watch.
 type MonitorWebSocket struct {

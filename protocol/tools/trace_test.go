@@ -43,10 +43,10 @@ func TestEveryRecordedCallDecodes(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	for _, tool := range []string{Agent, Bash, Read, Write, Edit, Glob, Grep, AskUserQuestion, EnterPlanMode, ExitPlanMode, StructuredOutput, "mcp__srv__echo", "NoSuchTool"} {
+	for _, tool := range []string{"Agent", "Bash", "Read", "Write", "Edit", "Glob", "Grep", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "StructuredOutput", "mcp__srv__echo", "NoSuchTool"} {
 		assert.Positive(t, inputs[tool], "no input of %s was recorded", tool)
 	}
-	for _, tool := range []string{Agent, Bash, Read, Write, Edit, AskUserQuestion, EnterPlanMode, ExitPlanMode, "mcp__srv__echo"} {
+	for _, tool := range []string{"Agent", "Bash", "Read", "Write", "Edit", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "mcp__srv__echo"} {
 		assert.Positive(t, outputs[tool], "no output of %s was recorded", tool)
 	}
 }

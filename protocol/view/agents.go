@@ -73,7 +73,7 @@ func (a *Agents) Add(m protocol.Message) *AgentNode {
 			node.Messages++
 		}
 		for _, u := range protocol.ToolUses(m) {
-			if tools.Canonical(u.Name) == tools.Agent {
+			if tools.Canonical(u.Name) == "Agent" {
 				a.called(node, u)
 			}
 		}
@@ -195,7 +195,7 @@ func (a *Agents) returned(m *protocol.UserMessage) {
 	if node == nil {
 		return
 	}
-	out, ok := decoded[*tools.AgentOutput](tools.DecodeOutput(tools.Agent, m.ToolUseResult))
+	out, ok := decoded[*tools.AgentOutput](tools.DecodeOutput("Agent", m.ToolUseResult))
 	if !ok {
 		if results[0].IsError && node.Status == TaskRunning {
 			node.Status = TaskFailed
@@ -203,7 +203,7 @@ func (a *Agents) returned(m *protocol.UserMessage) {
 		return
 	}
 	a.of(node.ToolUseID, protocol.SubagentFields{AgentID: out.AgentID, SubagentType: out.AgentType})
-	if out.Status == tools.AgentCompleted {
+	if out.Status == "completed" {
 		node.Status = TaskCompleted
 		node.Usage = protocol.TaskUsage{TotalTokens: out.TotalTokens, ToolUses: out.TotalToolUseCount, DurationMS: out.TotalDurationMS}
 	}
