@@ -46,8 +46,7 @@ type ConnOptions struct {
 	MaxLine int
 	// Go starts a goroutine. nil: a go statement.
 	Go func(func())
-	// OnProblem gets an error for each line that is not a message. nil: they are
-	// ignored.
+	// OnProblem gets an error for each line that is not a message. nil: no callback.
 	OnProblem func(error)
 }
 

@@ -8,11 +8,11 @@
 // [Fetch]. Nothing is open until one of them is called, and nothing can be changed
 // through them.
 //
-// What is shown is [runtime.Tree]: no prompts, no answers, no secrets of the options.
-// The names in it may come from an agent or a model. Every form, JSON too, has control
-// and escape characters as visible escapes, so that nothing an agent says can steer a
+// The views show [runtime.Tree]: no prompts, no answers, no secrets of the options. The
+// names in it may come from an agent or a model. Every form, JSON too, has control and
+// escape characters as visible escapes, so that nothing an agent says can steer a
 // terminal.
 //
-// The views of a runtime, their access rules, and their client live here. What a view
-// shows is gathered in package runtime, and must not be gathered here.
+// The views of a runtime, their access rules, and their client live here. Package
+// runtime gathers the data.
 package inspect

@@ -13,11 +13,11 @@ import (
 // restarts. The zero value has the defaults. Sessions without Options.Runtime share those of the
 // default runtime.
 //
-// Every start of an agent passes the breakers of its provider and of its program. What an open breaker
-// does depends on the start. A process that takes the place of one that died (Options.MaxRestarts)
-// waits, and its session with it. A new session fails with a *[session.BreakerOpenError], which is
-// retryable, unless Hold is set. While it waits, [session.StartHeld] and [Runtime.Tree] show the
-// reason.
+// Every start of an agent passes the breakers of its provider and of its program. The effect of an
+// open breaker depends on the start. A process that takes the place of one that died
+// (Options.MaxRestarts) waits, and its session with it. A new session fails with a
+// *[session.BreakerOpenError], which is retryable, unless Hold is set. While it waits,
+// [session.StartHeld] and [Runtime.Tree] show the reason.
 type Breakers struct {
 	// Agent is the breaker of an agent's program: one for each path, interpreter and
 	// spawner. A start has failed when the process could not be started, or ended or did

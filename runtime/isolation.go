@@ -31,7 +31,7 @@ type privateDirs struct {
 	warn bool // that a session store has no leases
 }
 
-// tells returns true once, so that one event says that sessions with IsolationAuto
+// tells returns true once, so that a single event says that sessions with IsolationAuto
 // share a directory.
 func (p *privateDirs) tells() bool {
 	p.mu.Lock()

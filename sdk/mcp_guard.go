@@ -51,8 +51,8 @@ func guardOf(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
 	}
 }
 
-// recovered calls next on a goroutine of its own, so that one that ends without
-// a result is noticed, too.
+// recovered calls next on a separate goroutine, so that its end without a result is
+// noticed, too.
 func recovered(ctx context.Context, method string, req mcpsdk.Request, next mcpsdk.MethodHandler) (result mcpsdk.Result, err error) {
 	err = &session.PanicError{Value: errGoexit, Message: method}
 	done := make(chan struct{})

@@ -75,8 +75,8 @@ func (l *wrappedLink) start(method string, params json.RawMessage) *wrappedCall 
 	return c
 }
 
-// wait returns the call's result. When ctx ends first the server is told that
-// the call is cancelled.
+// wait returns the call's result. When ctx ends first it notifies the server that the
+// call is cancelled.
 func (l *wrappedLink) wait(ctx context.Context, c *wrappedCall) (json.RawMessage, error) {
 	if err := (kernel.GoExecutor{}).Await(ctx, c.done); err != nil {
 		if c != l.hello {

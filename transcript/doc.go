@@ -17,8 +17,7 @@
 // fields of [Sessions], so a simulation can replace them. The readers are safe for
 // concurrent use if the underlying files are; edits of one session are not.
 //
-// What sessions do while an agent runs must not live here; it is in package runtime and
-// the packages below it.
+// Sessions with a running agent are in package runtime and the packages below it.
 //
 // The facts about the files were observed on Claude Code 2.1.329 with the Claude Agent
 // SDK 0.3.329, and on qodercli 1.1.52 with the Qoder Agent SDK 1.0.39, on Linux.

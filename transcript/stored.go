@@ -41,8 +41,8 @@ func storeError(doing string, key session.StoreKey, err error) error {
 // copied is what was loaded of one transcript.
 type copied struct {
 	spool
-	last     []byte // the last entry; nil: there is none
-	metadata []byte // the last description of a subagent; nil: there is none
+	last     []byte // the last entry, or nil
+	metadata []byte // the last description of a subagent, or nil
 }
 
 // load copies a transcript out of the store. The caller closes the copy.
@@ -165,7 +165,7 @@ func millis(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() 
 type slot struct {
 	id       string
 	modified time.Time
-	info     *Info // nil: it must be loaded
+	info     *Info // nil until it is loaded
 }
 
 func (s *Sessions) listStored(ctx context.Context, o ListOptions) ([]Info, error) {
@@ -236,8 +236,8 @@ func (s *Sessions) slots(ctx context.Context) ([]slot, error) {
 	return out, nil
 }
 
-// loadRow returns nil for what is no session, and a row without a summary for one that the
-// store does not load.
+// loadRow returns nil if row is not a session, and a row without a summary for one that
+// the store does not load.
 func (s *Sessions) loadRow(ctx context.Context, sc *scanner, row slot, dir string) (*Info, error) {
 	name, _ := s.project()
 	c, err := s.readStored(ctx, session.StoreKey{Project: name, Session: row.id})
@@ -327,7 +327,7 @@ func (s *Sessions) appendStored(ctx context.Context, id, typ, member, value stri
 // isStored returns a *NotFoundError if the store does not have the session.
 func (s *Sessions) isStored(ctx context.Context, key session.StoreKey) error {
 	for _, err := range s.Store.Load(ctx, key) {
-		return storeError("load", key, err) // or nil: it has an entry
+		return storeError("load", key, err) // or nil if it has an entry
 	}
 	if err := ctx.Err(); err != nil {
 		return storeError("load", key, err)

@@ -22,15 +22,15 @@ type Subagent struct {
 	Model         string `json:"model,omitempty"`
 	// Finished is false while it runs, and if it was killed.
 	Finished bool `json:"finished"`
-	// Metadata is the whole description as the agent wrote it; nil: there is none.
+	// Metadata is the whole description as the agent wrote it, or nil.
 	Metadata json.RawMessage `json:"-"`
 }
 
-// Subagents returns the subagents of a session in the order of their ids; none if the
-// session has none. The error is a *NotFoundError, an *IDError, or the file's.
+// Subagents returns the subagents of a session in the order of their ids. The error is a
+// *NotFoundError, an *IDError, or the file's.
 //
 // With a Store they are in its order, only their ids are set, and an unknown session has
-// none.
+// no subagents.
 func (s *Sessions) Subagents(ctx context.Context, id string) ([]Subagent, error) {
 	if s.Store != nil {
 		return s.subagentsStored(ctx, id)

@@ -15,7 +15,7 @@ import (
 // a list of files.
 func FoldSummary(data json.RawMessage, entries []json.RawMessage) json.RawMessage {
 	s := map[string]any{}
-	_ = json.Unmarshal(data, &s) // what is no object is begun anew
+	_ = json.Unmarshal(data, &s) // a summary that is not an object is begun anew
 	if s == nil {
 		s = map[string]any{}
 	}

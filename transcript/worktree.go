@@ -45,7 +45,7 @@ func worktrees(dir string) []string {
 	return out
 }
 
-// gitDirOf returns the worktree that dir is in, and its git directory; "" if there is none.
+// gitDirOf returns the worktree that dir is in, and its git directory, or "".
 func gitDirOf(dir string) (top, gitDir string) {
 	for {
 		file := filepath.Join(dir, ".git")

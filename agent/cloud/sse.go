@@ -10,7 +10,7 @@ const (
 
 // sseEvent is one event of a stream of server-sent events.
 type sseEvent struct {
-	ID, Name string // "" if the event has none set
+	ID, Name string // "" if the event lacks it
 	Data     []byte // the data lines, joined by newlines
 	Skipped  int    // above 0: the event was too long, had so many bytes, and was not kept
 }

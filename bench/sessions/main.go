@@ -14,9 +14,9 @@
 //
 //	npm install --prefix DIR @anthropic-ai/claude-agent-sdk@0.3.329
 //
-// Each measurement is a process of its own, and the best of three. It prints a line of
-// JSON for each: seconds of the call without the start of the process, and the largest
-// resident memory of the process in MB.
+// Each measurement runs in a separate process, and is the best of three. It prints a line of JSON for
+// each: seconds of the call without the start of the process, and the largest resident memory of the
+// process in MB.
 package main
 
 import (

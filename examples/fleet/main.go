@@ -3,8 +3,8 @@
 //	go run ./examples/fleet                 # scripted agents, no account
 //	go run ./examples/fleet -agent claude   # Claude Code; or qoder
 //
-// What to do: use the printed commands in another terminal, as often and as many at a time
-// as you like; kill -TERM the program while something runs.
+// Use the printed commands in another terminal, as often and as many at a time as you
+// like; kill -TERM the program while something runs.
 //
 // Look for: a session outlives its connection and, with -idle, its process. A reader that
 // is too slow misses events, and gets an event that says so; it does not delay the others.

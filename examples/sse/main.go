@@ -3,8 +3,8 @@
 //	go run ./examples/sse                 # a scripted agent, no account
 //	go run ./examples/sse -agent claude   # Claude Code; or qoder
 //
-// What to do: open the printed address, in several windows if you like, send a
-// prompt, press Stop while the answer comes, close a window.
+// Open the printed address, in several windows if you like, send a prompt, press Stop
+// while the answer comes, close a window.
 //
 // Look for: text as it is written, tool calls, the session's state. Each window has its
 // own session and its own agent. When you close the window, its request's context ends,

@@ -15,31 +15,31 @@
 // until the leader is reaped the kernel keeps its number, so the group can be
 // signalled without ever meeting a recycled one.
 //
-// # What is claimed on Linux
+// # Guarantees on Linux
 //
-// When Kill, Sweep and Reap have returned without error, no process that the
-// leader started, directly or not, is left: neither members of its group, nor
-// processes that made a session of their own, nor orphans adopted by init, nor
-// what they forked meanwhile. They are known by the launch marker, an
-// environment variable whose name carries the launch id and which every child
-// inherits (observed on Claude Code 2.1.329: each shell command gets its own
-// session and outlives a SIGKILL of the CLI, with the variable in place).
+// When Kill, Sweep and Reap have returned without error, no process that the leader
+// started, directly or not, is left: neither members of its group, nor processes that
+// made their own session, nor orphans adopted by init, nor processes that these have
+// forked meanwhile. They are known by the launch marker, an environment variable whose
+// name carries the launch id and which every child inherits (observed on Claude Code
+// 2.1.329: each shell command gets its own session and outlives a SIGKILL of the CLI,
+// with the variable in place).
 //
 // Limits. A process outside the group is not found when it runs on an emptied
-// environment (env -i), has overwritten the memory of its environment, belongs
-// to another user, or may not be inspected (set-user-ID, file capabilities,
-// PR_SET_DUMPABLE 0). Without /proc only the group is reached. If the host dies
-// without having closed, the kernel sends the leader Command.HostDeath
-// (Pdeathsig). What the leader does not end then stays until a later host with the same
-// Config.StateDir starts, or somebody calls [Launcher.SweepMarker]. Temporary files stay
-// until the next host with the same Config.TempDir starts.
+// environment (env -i), has overwritten the memory of its environment, belongs to
+// another user, or may not be inspected (set-user-ID, file capabilities, PR_SET_DUMPABLE
+// 0). Without /proc only the group is reached. If the host dies without having closed,
+// the kernel sends the leader Command.HostDeath (Pdeathsig). Processes that the leader
+// does not end then stay until a later host with the same Config.StateDir starts, or
+// until a call of [Launcher.SweepMarker]. Temporary files stay until the next host with
+// the same Config.TempDir starts.
 //
-// A scan lists all processes of the host, and reads each only once: a process is
-// known by its pid and the inode of its directory in /proc. Processes that were
-// started before the leader are not of the launch; those that lived before the
-// launcher's first launch are not read at all. A sweep begins with a new list, and
-// makes another when a process was born since: ns_last_pid tells. Only a process
-// that chooses its own pid, which takes a capability, can be born without that.
+// A scan lists all processes of the host, and reads each only once: a process is known
+// by its pid and the inode of its directory in /proc. Processes that were started before
+// the leader are not of the launch; those that lived before the launcher's first launch
+// are not read at all. A sweep begins with a new list, and makes another when a process
+// was born since, as ns_last_pid shows. Only a process that chooses its own pid, which
+// takes a capability, can be born without that.
 //
 // # Threads, goroutines, memory
 //

@@ -18,19 +18,18 @@
 //
 // An allowance without a reason, or one that allows nothing, is reported.
 //
-// Which packages a rule covers is decided in policy.go alone. Tests are never
-// covered.
+// Only policy.go decides which packages a rule covers. Tests are never covered.
 //
-// What golangci-lint can express is left to it: package-level state is
-// gochecknoglobals', general style the others'. These rules stay, because it
-// cannot express them:
+// Rules that golangci-lint can express are left to it: package-level state is
+// gochecknoglobals', general style the others'. These rules stay, because it cannot
+// express them:
 //
 //   - seams: forbidigo has no rule for a go statement, and golangci-lint reads the
 //     files of one system only.
 //   - selectready, maporder: no linter knows them.
-//   - layers: depguard has no order. A rule of its own for each of the 38 entries,
-//     naming all entries after it, would say in 900 lines what one list says in 30,
-//     and a package that has no place in the list would pass.
+//   - layers: depguard has no order. A separate rule for each of the 38 entries, naming
+//     all entries after it, would need 900 lines in place of a list of 30, and a
+//     package that has no place in the list would pass.
 //   - publicproto: depguard sees imports, and not that an exported type holds one
 //     of another package.
 //   - locks: forbidigo could forbid the type, and not name the places that may have it.

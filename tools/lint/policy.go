@@ -147,9 +147,9 @@ var confined = map[string]string{
 const actorLibrary = "github.com/asynkron/protoactor-go"
 
 // permitted are the types of the actors that may have a lock, at most six. None belongs
-// to two actors: each is between an actor and those who are none. No actor, callback or
-// task runs under one of them. What is taken or called under each, besides the kernel's
-// seams, is said here; nobody takes them in another order.
+// to two actors: each is between an actor and code outside of actors. No actor,
+// callback or task runs under one of them. The comments list what is locked or called
+// under each, apart from the kernel's seams; this is the only order of the locks.
 var permitted = [6]string{
 	// Users wait in it, on their own goroutines, for messages of the router. Under it:
 	// Budget, the runtime's locks for events, the router's mailbox.

@@ -238,9 +238,9 @@ func namesOf(entries []json.RawMessage) ([]string, error) {
 	return out, nil
 }
 
-// EntryName is what a store knows an entry by when it is appended again: its uuid and a
-// hash of what it says, because one uuid can come twice with different content. It is ""
-// for an entry without a uuid; ok is false if it is no JSON object.
+// EntryName identifies an entry that is appended again: its uuid and a hash of its
+// content, because one uuid can come twice with different content. It is "" for an entry
+// without a uuid; ok is false if the entry is not a JSON object.
 func EntryName(entry []byte) (name string, ok bool) {
 	var e struct {
 		UUID json.RawMessage `json:"uuid"`

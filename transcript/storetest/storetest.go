@@ -308,7 +308,7 @@ func many(t *testing.T, s session.Store) {
 
 func breaks(t *testing.T, s session.Store) {
 	add(t, s, whole(), entries(0, 10)...)
-	for range 50 { // what is left open runs out
+	for range 50 { // abandoned leases run out
 		for e, err := range s.Load(t.Context(), whole()) {
 			require.NoError(t, err)
 			require.JSONEq(t, string(entry(0)), string(e))
