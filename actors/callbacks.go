@@ -105,8 +105,8 @@ func (k *Core) newCallback(kind session.Kind) *callback.Actor {
 	}
 }
 
-// lost has the requests denied that a dead callback actor had taken. What it had not
-// taken waits for the next one.
+// lost denies the requests that a dead callback actor had taken. Requests that it had
+// not taken wait for the next one.
 func (k *Core) lost(w *kernel.Worker, kind session.Kind) {
 	k.deny(w, k.running[kind].Lost()...)
 }

@@ -70,10 +70,10 @@ func (k *Core) specs() []supervisor.Child {
 	return all
 }
 
-// halt stops an actor after the message that it handles. A child of the user's own runs on
-// other goroutines: it is told, and it is not down before its code has returned. A kill of
-// an actor of Troupe's cannot do more than a stop: code that runs does not end for it. What
-// never comes back is stuck, and its supervisor gives up.
+// halt stops an actor after the message that it handles. A child of Options.Children runs
+// on other goroutines: it is notified, and is not down before its code has returned. A kill
+// of an actor of Troupe's cannot do more than a stop, because it cannot end running code.
+// An actor that never returns is stuck, and its supervisor gives up.
 func (s *sessionActor) halt(c *kernel.Context[machine.LifeInput], l liveChild, kill bool) {
 	own, ok := l.at.(child.Located)
 	switch {
@@ -86,8 +86,8 @@ func (s *sessionActor) halt(c *kernel.Context[machine.LifeInput], l liveChild, k
 	}
 }
 
-// observe reports what the supervisor decides. Whoever is stopped from Stopping on is not
-// started again.
+// observe reports the decisions of the supervisor. A child that is stopped after Stopping
+// is not started again.
 func (s *sessionActor) observe(e supervisor.Event) {
 	if stopping, ok := e.(*supervisor.Stopping); ok {
 		s.stopping = stopping

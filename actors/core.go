@@ -27,28 +27,27 @@ type Config struct {
 	*Host
 	ID      string
 	Dialect dialect.Dialect
-	// Input has the options and what goes with them. The session owns it, and nobody changes
-	// it any more; the limits and the graces in it are in force as they are.
+	// Input has the options and what goes with them. The session owns it, and it does not
+	// change any more; the limits and the graces in it are in force without defaults.
 	Input   *dialect.Input
 	Command *session.Command // of the launch; given up after it
 	// Relaunch is the command of another process. It gets the session's Input.
 	Relaunch    func(in *dialect.Input, next machine.Launch) (*session.Command, error)
 	Spawner     session.Spawner
-	Leases      transport.Leases     // nil: none are needed
+	Leases      transport.Leases     // nil if no lease is needed
 	Supervisors *session.Supervisors // valid and complete, and never changed; nil: the zero value
 	Emit        func(session.Event)
-	// Trace follows the session, with all functions set. nil: nobody does.
+	// Trace follows the session, with all functions set. nil: tracing is off.
 	Trace *session.Trace
-	// Starts admits each process before it is started. nil: nobody limits them.
+	// Starts admits each process before it is started. nil: no limit.
 	Starts Starts
 	// History reads what the agent has stored of a session. It gets the session's Input,
-	// and may block. The zero value says that nothing is known. nil: nobody can read it.
+	// and may block. The zero value says that nothing is known. nil: it cannot be read.
 	History func(ctx context.Context, in *dialect.Input, sessionID string, wanted machine.Wanted) machine.History
 	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
-	// does not wait. nil: nobody does.
+	// does not wait. nil: no mirror.
 	Mirror func(report []byte)
-	// ChildContext adds what the user's code looks for to the contexts of
-	// Options.Children; nil: nothing.
+	// ChildContext adds values to the contexts of Options.Children, or is nil.
 	ChildContext func(context.Context) context.Context
 }
 
@@ -86,7 +85,7 @@ type Core struct {
 	running [session.KindOther]callback.Box // each the callback actor's of its kind
 	life    *machine.Life                   // the session actor's
 
-	children []*child.Box // of the user's own, in their order
+	children []*child.Box // of Options.Children, in their order
 
 	link  atomic.Pointer[transport.Link] // of the present process
 	state atomic.Int32                   // of the session; for users
@@ -96,11 +95,11 @@ type Core struct {
 	tick   kernel.Timer                  // of the life; nil: none
 	// resting wait for the outcome of their wish that the process goes. The session actor's.
 	resting []*kernel.Promise[struct{}]
-	// undecided ends the context of the user's function that decides about a death; nil:
-	// none runs. The session actor's.
+	// undecided ends the context of the user's function that decides about a death; nil
+	// while none runs. Only the session actor uses it.
 	undecided context.CancelCauseFunc
-	// reading ends the context of the function that reads what the agent has stored; nil:
-	// none runs. The session actor's.
+	// reading ends the context of the function that reads what the agent has stored; nil
+	// while none runs. Only the session actor uses it.
 	reading context.CancelCauseFunc
 	detach  []func() // of the children
 }
@@ -203,8 +202,8 @@ func sessionOf(o *session.Options) string {
 	return cmp.Or(o.SessionID, o.Resume)
 }
 
-// prepare makes the link of a process that follows another one. What cannot be
-// launched ends as one that could not start.
+// prepare makes the link of a process that follows another one. A failure ends as a
+// process that could not start.
 func (k *Core) prepare(e machine.Launch) {
 	if e.Gen == 1 {
 		return // made with the core
@@ -243,9 +242,9 @@ func (k *Core) routingConfig(limits *session.Limits) machine.Config {
 // maxLeft is how many batches of output a session without actors keeps for its end.
 const maxLeft = 256
 
-// room is what the reader of the agent's output has to wait for, or nil: it reads
-// nothing while the router has something before it, or the transport actor, which may
-// be the wish that it waits. Without actors nobody makes room: it reads so many
+// room returns the channel that the reader of the agent's output has to wait for, or
+// nil: it does not read while messages wait for the router, or for the transport actor,
+// which may have a request to pause. Without actors no room is made: it reads so many
 // batches, and the link gives up the rest after its grace.
 func (k *Core) room() <-chan struct{} {
 	if k.alone.Load() {
@@ -263,8 +262,8 @@ func (k *Core) ID() string { return k.cfg.ID }
 // State is the session's state at this instant.
 func (k *Core) State() session.State { return session.State(k.state.Load()) }
 
-// tellRouter gives the routing what a user wants. The user's goroutine may run the
-// router, and what that tells, but no callback.
+// tellRouter sends the routing an input of a user. The user's goroutine may run the
+// router and its receivers, but no callback.
 func (k *Core) tellRouter(in machine.Input, user bool) {
 	if !user {
 		k.router.Tell(nil, in)
@@ -291,11 +290,11 @@ func (k *Core) Refused(gen int, err error) {
 func (k *Core) Address() *kernel.Address[machine.LifeInput] { return &k.session }
 
 // Broken reports whether the session actor died between two states of the session's
-// life. Then no other can go on: [Core.Fail] is left.
+// life. Then no other can continue: only [Core.Fail] is possible.
 func (k *Core) Broken() bool { return k.outbox.Broken() }
 
 // Retire closes the addresses of a session that has ended: no actor will follow.
-// What is left in them has nobody to hear it.
+// Messages in them are dropped.
 func (k *Core) Retire() {
 	retire(&k.session)
 	retire(&k.transport)
@@ -316,8 +315,8 @@ func retire[M any](at *kernel.Address[M]) {
 	at.Close()
 }
 
-// abandon ends the process of a session whose actors are gone for good. What the agent
-// has written by then is read and waits for finish.
+// abandon ends the process of a session whose actors are gone for good. Output from
+// before that is read and waits for finish.
 func (k *Core) abandon() {
 	k.alone.Store(true)
 	k.transport.Take() // the reader waits while a message is here, and no actor is left to handle it
@@ -393,7 +392,7 @@ func (k *Core) mcpNotify(server, method string, params json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if k.User.Calls() >= maxNotices { // nobody hears them
+	if k.User.Calls() >= maxNotices { // they have no receiver
 		return session.ErrNoRoom
 	}
 	_, err = k.User.Call("mcp_message", request, 0)

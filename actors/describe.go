@@ -17,7 +17,8 @@ import (
 // Dir is the working directory that the options name.
 func (k *Core) Dir() string { return k.input().Cwd }
 
-// Describe asks the session for its actors. One that ends meanwhile has none.
+// Describe asks the session for its actors. A session that ends meanwhile has no
+// actors.
 func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
 	return kernel.Ask(ctx, &k.session, func(reply *kernel.Promise[[]session.ActorInfo]) machine.LifeInput { return describe{reply} })
 }
@@ -49,17 +50,17 @@ func (k *Core) Inventory(ctx context.Context) (machine.Inventory, error) {
 // InterruptGrace is how long an interrupted turn has until its result.
 func (k *Core) InterruptGrace() time.Duration { return k.input().InterruptGrace }
 
-// Credit is what the agent's messages take of the session's limits. What is owed was read,
-// and its credit has not gone back yet.
+// Credit is the part of the session's limits that the agent's messages take. Owed messages
+// were read but not yet acknowledged to the router.
 type Credit struct {
 	Messages, OwedMessages int
 	Bytes, OwedBytes       int64
 }
 
-// Waits asks what the session waits for, and which credit is out: the consumer, the agent, requests, calls,
-// background tasks, turns, each oldest first; then the exit of an agent that is stopped, and
-// the end of the user's children that are.
-// A session that ends meanwhile waits for nothing. The error says why nobody answered.
+// Waits asks what the session waits for, and which credit is out: the consumer, the agent, requests,
+// calls, background tasks, turns, each oldest first; then the exit of an agent that is stopped, and the
+// end of the user's children that are. A session that ends meanwhile waits for nothing. The error says
+// why no answer came.
 func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[router.Looked]) machine.Input { return router.Look{Reply: reply} })
 	if err != nil {

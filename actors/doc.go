@@ -3,8 +3,9 @@
 // the callback actors, one for each kind of the agent's requests. The packages below this
 // one hold the other actors.
 //
-// Who is started, stopped and restarted, when, and what a failure means for the session
-// is decided here. Bytes, frames, and the user's callbacks must not live here.
+// This package decides which actors are started, stopped and restarted, when, and what a
+// failure means for the session. It does not handle bytes, frames, or the user's
+// callbacks.
 //
 // actors and the packages below it are importable, but no compatibility is promised: their
 // declarations use internal types, and may change in any release.

@@ -121,8 +121,7 @@ func (d *driver[M]) do(c *kernel.Context[M], actions []supervisor.Action) {
 		if len(failures) == 0 {
 			return
 		}
-		// Told last: a supervisor's decisions are carried out before it hears
-		// the next thing.
+		// Told last: a supervisor's decisions are carried out before its next input.
 		actions = nil
 		for _, f := range failures {
 			actions = append(actions, d.sup.ChildDown(c.Now(), f.Name, f.Incarnation, f.err)...)

@@ -44,13 +44,12 @@ func (h *Host) keep(text []byte) ([]byte, []string) {
 	return last.text, last.capabilities
 }
 
-// interrupt is the call that stops a turn, and with queued the messages after it; nil if the
-// agent has none.
+// interrupt is the call that stops a turn, and with queued the messages after it, or nil.
 func interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
 	req := &protocol.InterruptRequest{CancelQueued: queued}
 	body, err := d.Encode(req)
 	if err != nil {
-		return nil // an agent that has none is ended
+		return nil // an agent without it is ended
 	}
 	return &machine.Called{Subtype: req.Subtype(), Body: body, Own: true, Limit: max(limit, 0), SetBy: "Limits.Control"}
 }

@@ -17,7 +17,7 @@ func (k *Core) Passivate(ctx context.Context) error {
 	exec, reply := k.cfg.System.Executor(), kernel.NewPromise[struct{}]()
 	watched, unwatch := context.WithCancel(ctx)
 	defer unwatch()
-	exec.Go(func() { // a session that has ended hears nothing
+	exec.Go(func() { // a session that has ended handles nothing
 		if exec.Await(watched, k.User.Done()) == nil {
 			reply.Fail(session.ErrClosed)
 		}
@@ -27,7 +27,7 @@ func (k *Core) Passivate(ctx context.Context) error {
 	return err
 }
 
-// rested tells those who wait what became of their wish.
+// rested reports the outcome to the callers of Passivate.
 func (k *Core) rested(err error) {
 	for _, reply := range k.resting {
 		if err != nil {

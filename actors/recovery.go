@@ -91,7 +91,7 @@ func (k *Core) endDecision() {
 	}
 }
 
-// errNoMessage says that a line is no user message.
+// errNoMessage says that a line is not a user message.
 var errNoMessage = errors.New("the line is no user message")
 
 // Again implements [machine.Rules].
@@ -131,7 +131,7 @@ func (r *rules) Onward(line []byte, uuid string, done []machine.ToolCall, quote 
 	return r.line(m)
 }
 
-// line encodes a message. What belongs to the arrival of the user's line is left out.
+// line encodes a message. Fields about the arrival of the user's line are left out.
 func (r *rules) line(m *protocol.UserMessage) ([]byte, error) {
 	m.Origin, m.Timestamp = nil, ""
 	line, err := r.cfg.Dialect.UserLine(r.core().input().UserDefaults(), m)

@@ -70,8 +70,8 @@ func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.
 	return calls, errors.Join(problems...)
 }
 
-// CheckVersion compares majors. What is no version is let through, as the vendor's
-// SDK does (observed on the Qoder SDK 1.0.39).
+// CheckVersion compares majors. A text that is not a version is accepted, as the
+// vendor's SDK does (observed on the Qoder SDK 1.0.39).
 func (r *rules) CheckVersion(version string) error {
 	want := r.cfg.Dialect.Traits().ProtocolMajor
 	major, _, ok := strings.Cut(version, ".")

@@ -18,7 +18,7 @@ type sessionActor struct {
 	core *Core
 	driver[machine.LifeInput]
 	over     *machine.ActorsOver  // the actors are gone, and the life has not heard
-	stopping *supervisor.Stopping // the supervisor stops them for good; nil: it does not
+	stopping *supervisor.Stopping // the supervisor stops them for good, or nil
 }
 
 // sessionTimer is a timer of the session's supervisor. From: the clock.
@@ -26,8 +26,8 @@ type sessionTimer timer
 
 func (sessionTimer) ToSession() {}
 
-// NewSession returns a behaviour for the session of core. After a crash the
-// next one goes on with the same core.
+// NewSession returns a behaviour for the session of core. After a crash the next one
+// continues with the same core.
 func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 	s := &sessionActor{core: k}
 	sup, err := supervisor.New(k.cfg.Supervisors.Session.Spec(k.cfg.ID, k.specs()...), k.cfg.System.Rand(), s.observe)
@@ -48,7 +48,7 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	if k.life.Stopping() { // the actors of the incarnation before are gone
 		s.over = &machine.ActorsOver{}
 	} else {
-		broke := k.routing.Broken() // its router died while nobody watched; asked before the next one makes steps
+		broke := k.routing.Broken() // its router died without a supervisor; asked before the next one makes steps
 		s.driver.start(c)
 		if s.waiting() {
 			if err := s.want(c, s.core.child("callbacks")); err != nil {
@@ -64,8 +64,8 @@ func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	return nil
 }
 
-// errRouterBroke ends a session whose router and session actor died together: nobody heard of
-// what.
+// errRouterBroke ends a session whose router and session actor died together: the cause is
+// unknown.
 var errRouterBroke = errors.New("the router died while it changed what it knows of the session")
 
 // waiting reports whether requests wait for actors that were never started, or
@@ -155,8 +155,8 @@ func (s *sessionActor) spawnChild(c *kernel.Context[machine.LifeInput], of, name
 	return own.Located(), false, own.Spawn(c, name)
 }
 
-// supervisorEnded is the end of the children: they were told to stop, or the supervisor
-// gave up, or a significant child has ended.
+// supervisorEnded is the end of the children: they had to stop, or the supervisor gave
+// up, or a significant child has ended.
 func (s *sessionActor) supervisorEnded(_ *kernel.Context[machine.LifeInput], reason error) {
 	s.over = &machine.ActorsOver{}
 	if _, gaveUp := errors.AsType[*supervisor.Failure](reason); gaveUp || errors.Is(reason, supervisor.ErrSignificant) {
@@ -170,8 +170,8 @@ func (s *sessionActor) step(c *kernel.Context[machine.LifeInput], in machine.Lif
 	kernel.StepOn(c, &s.core.outbox, in, func(out []machine.Effect) []machine.Effect { return life.Step(now, in, out) })
 }
 
-// flush carries out what the life has asked for, and tells it of the end of the
-// actors, which one of the effects may be.
+// flush carries out the effects of the life, and sends it the end of the actors, which
+// one of the effects may cause.
 func (s *sessionActor) flush(c *kernel.Context[machine.LifeInput]) {
 	for {
 		kernel.FlushOn(c, &s.core.outbox, func(e machine.Effect) { s.do(c, e) })

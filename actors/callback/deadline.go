@@ -48,8 +48,8 @@ func (a *Actor) look(r *run, now time.Time) bool {
 	return !r.due.IsZero() && !now.Before(r.due)
 }
 
-// expire answers for the callbacks that took too long, and sets the alarm for
-// the next. Their tasks may go on; what they answer will be late.
+// expire answers for the callbacks that took too long, and sets the alarm for the next.
+// Their tasks may still run; their answers will be late.
 func (a *Actor) expire(c *kernel.Context[machine.ToCallback]) {
 	if a.alarm != nil {
 		a.alarm.Stop()

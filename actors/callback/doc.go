@@ -3,8 +3,8 @@
 // exactly one answer, whatever the callback does. A [Request] is one request of the agent,
 // a [Job] the callback that answers it, and the errors say who may read their text.
 //
-// The kinds that need no package of their own are here too: permission with the policy of
-// the options ([EnforcePolicy]), model policy, and inquiry, which is everything else that a
+// The kinds without a separate package are here too: permission with the policy of the
+// options ([EnforcePolicy]), model policy, and inquiry, which is everything else that a
 // session asks its user (elicitations, dialogs, login tokens, decisions about memories and
 // reviews after a turn, places of files). Hooks and MCP have sibling packages.
 //

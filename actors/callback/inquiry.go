@@ -84,8 +84,7 @@ func (a *answers) prepare(r *Request) (Job, error) {
 	return job, nil
 }
 
-// InquiryDenial returns the answer to a request whose callback gave no answer. If a person could
-// not be asked, the answer is no.
+// InquiryDenial returns the answer to a request whose callback gave no answer: a denial.
 func InquiryDenial(d dialect.Dialect, f protocol.Frame, reason string) (response []byte, errText string) {
 	var answer any
 	switch f.Subtype {

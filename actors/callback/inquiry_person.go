@@ -40,7 +40,7 @@ func elicit(handle session.ElicitationHandler, req *protocol.ElicitationRequest,
 				result.Action, protocol.ElicitAccept, protocol.ElicitDecline, protocol.ElicitCancel)
 		}
 		if result.Action != protocol.ElicitAccept {
-			result.Content = nil // nobody agreed to send it
+			result.Content = nil // no user agreed to send it
 		}
 		if result.Content != nil && !bytes.HasPrefix(bytes.TrimSpace(result.Content), []byte("{")) {
 			return nil, errors.New("elicitation: Content is not a JSON object")

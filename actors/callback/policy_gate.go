@@ -211,9 +211,9 @@ func wantsPerson(r *protocol.CanUseToolRequest) bool {
 	return true
 }
 
-// callDirectories are the directories of the latest tool calls. The agent tells
-// a PreToolUse hook where a call runs, and not CanUseTool. Hooks note them while other
-// callbacks look.
+// callDirectories are the directories of the latest tool calls. The agent sends the
+// directory of a call to a PreToolUse hook, and not to CanUseTool. Hooks note them
+// while other callbacks read them.
 type callDirectories struct {
 	noted atomic.Uint32 // calls so far
 	calls [32]atomic.Pointer[callDirectory]

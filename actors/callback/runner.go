@@ -35,7 +35,7 @@ type Actor struct {
 	Router  *kernel.Address[machine.Input]
 	Prepare Prepare
 	Emit    func(session.Event)
-	// Trace follows the session, with all functions set. Nil: nobody does.
+	// Trace follows the session, with all functions set. Nil: tracing is off.
 	Trace *session.Trace
 	// Refuses: a [RefusalError] is answered as an error. Without it the request is denied,
 	// as a gate must be: the agent may take an error for a yes.
@@ -52,13 +52,13 @@ type run struct {
 	actor   *Actor
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	answer  machine.Input // what the task tells the router
+	answer  machine.Input // what the task sends the router
 	due     time.Time     // of the actor; zero: no limit
 	rings   time.Time     // when the alarm rang as the task was made
 	clock   kernel.Clock
 	self    *kernel.Address[machine.ToCallback]
 	expired bool                       // of the actor: it is answered for
-	trace   func(session.TracedAnswer) // nil: nobody follows it
+	trace   func(session.TracedAnswer) // nil: tracing is off
 	shown   atomic.Bool                // trace was called
 }
 

@@ -18,7 +18,7 @@ type Config struct {
 	Child   *session.Child
 	Session *kernel.Address[machine.LifeInput]
 	Emit    func(session.Event)
-	Context func(context.Context) context.Context // adds what the user's functions look for; nil: nothing
+	Context func(context.Context) context.Context // adds values for the user's functions, or nil
 }
 
 // Box is what outlives the incarnations of a child.
@@ -34,9 +34,9 @@ type Box struct {
 	lost     atomic.Int64             // events that had no room since the last that had
 	handled  atomic.Int64             // by the present incarnation
 	gone     atomic.Bool              // no incarnation will follow
-	stopping atomic.Pointer[stopping] // nil: it is not told to stop
+	stopping atomic.Pointer[stopping] // nil until it has to stop
 
-	// Of the actor, and of its parent while there is none.
+	// Used by the actor, or by its parent while no actor runs.
 	queue   []item
 	running *job // nil: none
 	present *Actor
@@ -52,9 +52,10 @@ type stopping struct {
 type message interface{ toChild() }
 
 type (
-	// item is what the user's code handles. From: whoever emits; a [session.Ref].
+	// item is what the user's code handles. From: the emitter of an event; a
+	// [session.Ref].
 	item struct {
-		event   *session.EventRecord // nil: it is a message
+		event   *session.EventRecord // nil for a message
 		message any
 		counted bool // in Box.events or Box.messages
 	}
@@ -70,7 +71,8 @@ type (
 		last bool // none follows, so what waits is handled first
 	}
 
-	// lostSome says that events were lost and that none waits. From: whoever emits.
+	// lostSome says that events were lost and none is queued. From: the emitter of an
+	// event.
 	lostSome struct{}
 
 	// overdue says that the code of the incarnation before has had its time. From: the
@@ -194,7 +196,7 @@ func (b *Box) Waits(now time.Time) (w session.Wait, ok bool) {
 	return w, true
 }
 
-// Retire drops what nobody will handle.
+// Retire drops all items, which will not be handled.
 func (b *Box) Retire() {
 	b.gone.Store(true)
 	b.at.Take()

@@ -68,7 +68,7 @@ func specificContradiction(specific json.RawMessage) error {
 	return nil
 }
 
-// decides reports whether value is a decision other than the one that lets go on.
+// decides reports whether value is a decision other than the one to continue.
 func decides(value json.RawMessage, goOn string) bool {
 	text, ok := protocol.StringValue(value)
 	return string(value) != "null" && (!ok || text != "" && text != goOn)

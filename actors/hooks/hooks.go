@@ -50,7 +50,7 @@ func HostLimit(t time.Duration) time.Duration {
 }
 
 // registered is the index of the hook with a callback id, len(all) for the session's
-// own, -1 if there is none.
+// own, or -1.
 func registered(d dialect.Dialect, all []session.Hook, id string) int {
 	i, err := strconv.Atoi(strings.TrimPrefix(id, idPrefix))
 	if err != nil || i < 0 || i > len(all) || i == len(all) && !ownProof(d, all) || CallbackID(i) != id {
@@ -106,7 +106,7 @@ func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 				if out == nil {
 					return json.RawMessage("{}"), nil
 				}
-				// What is no object an agent may take for no decision.
+				// An agent may ignore an output that is not an object.
 				if isObject(out) {
 					if err := contradiction(out); err != nil {
 						return nil, fmt.Errorf("the output of hook %s: %w", hook.Event, err)
@@ -123,7 +123,7 @@ func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 }
 
 // isObject reports whether the output of a hook begins like an object. Null does not:
-// Claude Code 2.1.329 denies for it (observed), another agent may go on.
+// Claude Code 2.1.329 denies for it (observed), another agent may continue.
 func isObject(out json.RawMessage) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(out), []byte("{"))
 }

@@ -11,11 +11,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Agents compare a matcher with engines of their own, and drop a hook whose
-// matcher their engine refuses, silently: a gate behind (?i)bash or \ABash\z is
-// never asked (observed on Claude Code 2.1.329). So only matchers that every
-// engine reads alike go to the agent; all others are registered without a
-// matcher and compared here.
+// Agents compare a matcher with their own engines, and drop a hook whose matcher their
+// engine refuses, silently: a gate behind (?i)bash or \ABash\z is never asked (observed
+// on Claude Code 2.1.329). So only matchers that every engine reads alike go to the
+// agent; all others are registered without a matcher and compared here.
 
 // CheckPattern returns a *[session.PatternError] for a matcher that is not valid.
 func CheckPattern(event protocol.HookEvent, pattern string) error {
@@ -129,8 +128,8 @@ func serverOf(name string) (prefix string, ok bool) {
 // here reports whether the matcher is compared on this side.
 func (m matcher) here() bool { return m.names != nil || m.expr != nil }
 
-// matches reports whether the hook wants the call. What has no subject that is
-// known here it does want: a gate is asked once too often rather than not.
+// matches reports whether the hook wants the call. A call without a known subject
+// matches: a gate is called once too often rather than not at all.
 func (m matcher) matches(event protocol.HookEvent, input json.RawMessage) bool {
 	if !m.here() {
 		return true
@@ -183,8 +182,7 @@ func subjectKey(event protocol.HookEvent) string {
 	return ""
 }
 
-// subjectsOf returns the names by which the subject of an event is known; nil if
-// there is none.
+// subjectsOf returns the names by which the subject of an event is known, or nil.
 func subjectsOf(event protocol.HookEvent, input json.RawMessage) []string {
 	var members map[string]json.RawMessage
 	var subject string

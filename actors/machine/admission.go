@@ -16,7 +16,7 @@ type Admission struct {
 
 type (
 	// AskStart asks whether process Gen may be started; [Granted] or [Refused] is the
-	// answer. Wakes: nobody needed the one before. To: the runtime.
+	// answer. Wakes: the one before was passivated. To: the runtime.
 	AskStart struct {
 		Gen   int
 		Wakes bool
@@ -55,7 +55,7 @@ const (
 	StartFailed                        // it did not come up
 )
 
-// ask asks for the next process, unless nobody limits them.
+// ask asks for the next process, if starts are limited.
 func (l *Life) ask(launch func()) {
 	if !l.cfg.Admission {
 		launch()
@@ -69,7 +69,7 @@ func (l *Life) ask(launch func()) {
 func (l *Life) granted(gen int) {
 	s := &l.s
 	if s.Admission.Asked != gen || s.Close != NotClosing {
-		return // it was given up, and the runtime was told
+		return // it was given up, and the runtime was notified
 	}
 	s.Admission = Admission{Judged: gen}
 	switch {
@@ -117,8 +117,8 @@ type ofSession interface {
 	OfSession() bool
 }
 
-// outcomeOf is what an end before the agent was ready says about its program. What only
-// this session can have caused says nothing.
+// outcomeOf is the outcome of a start that ended before the agent was ready. A cause
+// that only this session has says nothing about the program.
 func (l *Life) outcomeOf(reason error) StartOutcome {
 	var (
 		auth    *session.AuthError

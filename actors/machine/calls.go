@@ -54,7 +54,7 @@ func (m *Routing) call(in Called, setup bool) {
 		m.Facts.Stopped = m.InFlight()
 	}
 	m.writeOut()
-	m.resume() // the answer may lie behind what nobody reads
+	m.resume() // the answer may follow messages without a reader
 }
 
 // OwnID begins the ids of the routing's own calls. Those of others never begin so.
@@ -169,7 +169,7 @@ func (m *Routing) endCancelled(resp *protocol.ControlResponse) {
 	}
 }
 
-// expireCalls ends the calls whose limit has passed: the agent is told, the caller
+// expireCalls ends the calls whose limit has passed: the agent is notified, the caller
 // gets a [session.TimeoutError].
 func (m *Routing) expireCalls() {
 	for i := 0; i < len(m.Calls); {
@@ -202,8 +202,7 @@ func (m *Routing) dropCall(i int, why error) {
 	m.callOver(&c, nil, why)
 }
 
-// dropCalls ends all calls for want of somebody who reads what is before their
-// answers.
+// dropCalls ends all calls, because the messages before their answers have no reader.
 func (m *Routing) dropCalls() {
 	for len(m.Calls) > 0 {
 		m.dropCall(0, fmt.Errorf("control request %s: %w", m.Calls[0].Subtype, session.ErrConsumerStalled))

@@ -29,7 +29,7 @@ type (
 	Cancel struct {
 		Seq  uint64
 		Kind session.Kind
-		Why  error // nil: it is answered or withdrawn
+		Why  error // nil if it is answered or withdrawn
 	}
 
 	// Deliver is messages for the user. To: the user's stream.
@@ -64,7 +64,7 @@ type (
 	// stream.
 	TurnOver struct{ Outcome }
 
-	// CallOver is the outcome of a call. To: whoever waits for it.
+	// CallOver is the outcome of a call. To: the caller.
 	CallOver struct {
 		ID       string
 		Response *protocol.ControlResponse
@@ -89,12 +89,11 @@ type (
 	// Pause has the reader wait for a Resume. To: transport.
 	Pause struct{}
 
-	// Resume has it go on. To: transport.
+	// Resume lets it continue. To: transport.
 	Resume struct{}
 
 	// Works says whether the agent has anything to do, or may start something by
-	// itself. While it has not, nobody waits for its output with a goroutine. To:
-	// transport.
+	// itself. While it has not, no goroutine waits for its output. To: transport.
 	Works struct{ On bool }
 
 	// Climb takes the close ladder to a stage, at least. Why is not empty if it is not
@@ -117,7 +116,7 @@ type (
 		Gen       int
 		SessionID string // that the agent was in; "": it did not say
 		Leaf      string // see [Recovery]
-		// What was open: see [session.Failure].
+		// The open work: see [session.Failure].
 		Messages []session.FailedMessage
 		Tools    []session.RunningTool
 		Gates    int
@@ -231,7 +230,7 @@ type Summary struct {
 	SettingUp   bool   // a call is open without which the session cannot be used
 	GatesOff    string // what showed that the agent calls no hooks; "": nothing did
 	Gates       int    // requests that wait for a person
-	Stalled     bool   // nobody reads, and the reader waits for it
+	Stalled     bool   // the reader waits for a consumer
 	StalledAt   time.Time
 	Turns       int  // open
 	Running     bool // a turn is under way, the user's or the agent's

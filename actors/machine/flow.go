@@ -14,15 +14,15 @@ type Flow struct {
 	RequestBytes  int64 // of the open requests up to LargeLine
 	LargeRequests int64 // of the others
 
-	Reader    bool // somebody reads the stream
+	Reader    bool // the stream has a consumer
 	Discard   bool
 	Abandoned bool // the user closes: unread messages must not hold that up
 	Overflows bool // and there are more than may be kept
 	Lost      int  // messages that were not kept then
-	Stalled   bool // the reader stands still for want of somebody who reads
+	Stalled   bool // the reader waits for a consumer
 	StalledAt time.Time
-	Paused    bool // the reader was told to wait
-	Pressed   bool // it has to go on if it may, see ReaderAsks
+	Paused    bool // the reader was paused
+	Pressed   bool // it has to continue if it may, see ReaderAsks
 }
 
 // MessageCost is what a message takes besides its line, in bytes.
@@ -31,7 +31,8 @@ const MessageCost = 256
 // weight is the memory of what is held.
 func (f *Flow) weight() int64 { return f.Bytes + int64(f.Held)*MessageCost }
 
-// firm is the memory of what neither can be dropped nor has a budget of its own.
+// firm is the memory of messages that can neither be dropped nor have a separate
+// budget.
 func (f *Flow) firm() int64 {
 	return f.weight() - f.PartialBytes - int64(f.Partials)*MessageCost - f.LargeBytes
 }
@@ -54,14 +55,14 @@ func (m *Routing) Weight() int64 { return m.Flow.weight() }
 
 func (m *Routing) unstall() { m.Flow.Stalled, m.Flow.StalledAt = false, time.Time{} }
 
-// resume looks whether a reader that waits may go on.
+// resume checks whether a waiting reader may continue.
 func (m *Routing) resume() {
 	if m.Flow.Paused {
 		m.judgeReader()
 	}
 }
 
-// goOn lets the reader go on.
+// goOn lets the reader continue.
 func (m *Routing) goOn() {
 	if m.Flow.Paused {
 		m.Flow.Paused = false
@@ -73,8 +74,8 @@ func (m *Routing) full() bool {
 	return m.Flow.Held >= m.cfg.Limits.Messages || m.Flow.Bytes >= m.cfg.Limits.Bytes
 }
 
-// judgeReader decides whether the reader may go on. Calls of the host whose answers
-// lie behind more than the hard bound of what nobody reads end with
+// judgeReader decides whether the reader may continue. Calls of the host whose answers
+// follow more unread messages than the hard bound end with
 // [session.ErrConsumerStalled].
 func (m *Routing) judgeReader() {
 	if !m.full() || m.Flow.Discard {
@@ -118,7 +119,7 @@ func (m *Routing) consumed(in Consumed) {
 		return
 	}
 	if in.Messages > 0 {
-		f.StalledAt = m.now // somebody reads
+		f.StalledAt = m.now // there is a consumer
 	}
 	if in.Empty || f.Held <= m.cfg.Limits.Messages/2 && f.Bytes <= m.cfg.Limits.Bytes/2 {
 		m.unstall()

@@ -45,8 +45,8 @@ func (m *Routing) beginFlush(limit time.Duration) {
 	}
 }
 
-// flush goes on with the flush. It ends when the agent has answered everything, waits
-// for no answer and is quiet, and after its limit in any case.
+// flush continues the flush. It ends when the agent has answered everything, waits for
+// no answer and is quiet, and after its limit in any case.
 func (m *Routing) flush() {
 	f := m.Flush
 	if f == nil || f.Done {

@@ -7,7 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// readLimit is how long a life waits for the agent's transcript before it goes on without.
+// readLimit is how long a life waits for the agent's transcript before it continues
+// without it.
 const readLimit = 2 * time.Second
 
 // maxShown is how many of the agent's messages of a turn are known.
@@ -43,7 +44,7 @@ type Wanted struct {
 // known.
 type History struct {
 	Known    bool
-	Missing  bool // there is none: the agent has not stored the session
+	Missing  bool // the agent has not stored the session
 	Messages []string
 	Shown    []string
 	Calls    []string // ids of the tool calls that it has
@@ -92,7 +93,7 @@ func (w *Wanted) lost(h *History) (lost session.LostHistory) {
 	return lost
 }
 
-// read has the transcript read, if somebody can, and decides then.
+// read starts to read the transcript, if it can be read, and decides after that.
 func (l *Life) read() {
 	s := &l.s
 	lapse := s.Lapse

@@ -24,7 +24,7 @@ type (
 	Lost struct {
 		Gen     int
 		Reason  error
-		Passive bool // nobody needed it
+		Passive bool // it was not needed
 	}
 
 	// Verdict says what becomes of the messages that process Gen had been given. From:
@@ -48,13 +48,13 @@ type (
 	// OutputEnded follows the last batch. From: transport.
 	OutputEnded struct{}
 
-	// Echoed is the head of a line that is no JSON and begins like a call of the
-	// routing's own. From: transport.
+	// Echoed is the head of a line that is not JSON and begins like a call of the
+	// routing itself. From: transport.
 	Echoed struct{ Head []byte }
 
-	// ReaderAsks asks whether a reader that was told to wait may read on; [Resume]
-	// is a yes. Pressed: the agent does not take what is written to it, or is gone,
-	// so both would wait for each other. From: transport.
+	// ReaderAsks asks whether a paused reader may continue; [Resume] is a yes. Pressed:
+	// the agent does not read its input, or is gone, so both would wait for each other.
+	// From: transport.
 	ReaderAsks struct{ Pressed bool }
 
 	// Unwritable says that nothing reaches the agent's stdin any more. From:
@@ -87,8 +87,7 @@ type (
 		Own bool
 	}
 
-	// CallDropped says that nobody waits for the call any more. From: the user;
-	// session.
+	// CallDropped says that the caller no longer waits. From: the user; session.
 	CallDropped struct {
 		ID  string
 		Why error
@@ -104,7 +103,7 @@ type (
 		ErrText, Code string
 		// Deny, if set, is the reason for which no callback answers: gates deny.
 		Deny string
-		// Cause is what its context ends with; nil: it is over.
+		// Cause is the cause of its context's end; nil if it is over.
 		Cause error
 		// Drop: the agent has given the request up, and no answer is sent.
 		Drop bool
@@ -122,7 +121,7 @@ type (
 		Reason string
 	}
 
-	// Reads says whether somebody reads the stream. From: the user.
+	// Reads says whether the stream has a consumer. From: the user.
 	Reads struct{ On bool }
 
 	// Consumed gives credit back for messages of the stream. Empty: the reader has
@@ -151,8 +150,8 @@ type (
 	// closes. Once they are not, those that are open are denied. From: session.
 	Serve struct{ On bool }
 
-	// Closing turns new work away. Serve is as in the message of that name. A nil Reason
-	// is the user's wish: messages that nobody reads must not hold it up. From: session.
+	// Closing refuses new work. Serve is as in the message of that name. A nil Reason is
+	// a close by the user: unread messages must not delay it. From: session.
 	Closing struct {
 		Reason error
 		Serve  bool

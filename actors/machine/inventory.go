@@ -5,7 +5,7 @@ import "github.com/agent-troupe/troupe/protocol"
 // Inventory is what is under way in a session.
 type Inventory struct {
 	Running string   // the id of the turn that the agent works on; "": none
-	OwnTurn bool     // it works on one of its own
+	OwnTurn bool     // it works on a turn that it started itself
 	Queued  []string // the other open turns, in order
 	Tasks   []protocol.BackgroundTask
 }

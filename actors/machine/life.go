@@ -49,15 +49,15 @@ const (
 type LifeState struct {
 	Phase   session.State
 	Gen     int      // of the process; 0: none yet
-	Sent    uint64   // the number of the last input that the routing was told
-	Routing *Summary // what it said last; nil: nothing yet
+	Sent    uint64   // the number of the last input that the routing was sent
+	Routing *Summary // its last summary, or nil
 	Link    Link     // what the transport said last
 	Broken  Fault    // why the routing is not trusted
 	Failed  Fault    // why the agent cannot be used
 
 	Admission Admission
 	Launched  time.Time // when the present process was launched
-	Lapse     *Lapse    // a process has died, and another one follows; nil: none has
+	Lapse     *Lapse    // a process has died, and another one follows, or nil
 	Deaths    Deaths
 
 	Rest       RestStep
@@ -69,7 +69,7 @@ type LifeState struct {
 	Until    time.Time // when the interrupt has had its time
 	Stage    Stage     // with which the ladder begins
 	Killed   bool      // the agent is killed because something is not trusted
-	Stopping bool      // the actors were told to stop
+	Stopping bool      // the actors have to stop
 	Over     bool      // they are gone
 	Tick     time.Time // the timer that is set; zero: none
 }
@@ -86,7 +86,7 @@ type Life struct {
 // NewLife returns the life of a session that has not begun.
 func NewLife(cfg LifeConfig) *Life { return RestoreLife(LifeState{}, cfg) }
 
-// RestoreLife returns one that goes on from a snapshot.
+// RestoreLife returns a life that continues from a snapshot.
 func RestoreLife(s LifeState, cfg LifeConfig) *Life {
 	if s.Routing == nil {
 		s.Routing = &Summary{}
@@ -106,7 +106,7 @@ func (s LifeState) clone() LifeState {
 	return s
 }
 
-// Stopping reports whether the actors were told to stop.
+// Stopping reports whether the actors have to stop.
 func (l *Life) Stopping() bool { return l.s.Stopping }
 
 // Step handles one input and appends its effects to out, in order.
@@ -194,7 +194,7 @@ func (l *Life) tell(in Input) {
 	l.do(Tell{Told{N: l.s.Sent, In: in}})
 }
 
-// current reports whether the summary is not older than what the routing was told.
+// current reports whether the summary covers all inputs that the routing was sent.
 func (l *Life) current() bool { return l.s.Routing.Heard == l.s.Sent }
 
 func (l *Life) enter(to session.State, why string) {
@@ -313,7 +313,7 @@ func (l *Life) orderly() bool { return l.s.Reason.Err == nil && l.s.Routing.Init
 // are stopped first.
 func (l *Life) goOnClosing() {
 	s, r := &l.s, l.s.Routing
-	if s.Over { // nobody is left to do it step by step
+	if s.Over { // no actor is left to do it step by step
 		if s.Stage != Killed {
 			s.Close, s.Stage = Climbing, Killed
 			l.do(Abort{})
@@ -379,7 +379,7 @@ func (l *Life) afterLink() {
 	ran := s.Link.Err.Err == nil || s.Link.Exit != (session.ExitStatus{})
 	drained := s.Routing.Drained && (s.Routing.Gen == s.Gen || !ran || s.Close != NotClosing)
 	if !drained && s.Broken.Err == nil && !s.Over {
-		return // the routing tells
+		return // the routing reports it
 	}
 	if s.Close == NotClosing {
 		switch {
@@ -426,9 +426,9 @@ func (l *Life) startDue() time.Time {
 	return s.Launched.Add(l.cfg.Start)
 }
 
-// setTick asks for a timer if the next deadline is not the one that is set.
-// What waits for the router needs none: it tells when it has heard what was said, and when
-// it has delivered everything that a process has left.
+// setTick asks for a timer if the next deadline is not the one that is set. A step that
+// waits for the router needs no timer: the router reports when it has handled its inputs,
+// and when it has delivered all output of a process.
 func (l *Life) setTick() {
 	s, next := &l.s, time.Time{}
 	switch {

@@ -28,8 +28,8 @@ type (
 	// panicked. From: the session actor.
 	Broken struct{ Err error }
 
-	// ActorsOver says that the actors are gone: they were told to stop, or their
-	// supervisor has given up for Err. From: the session actor.
+	// ActorsOver says that the actors are gone: they had to stop, or their supervisor
+	// has given up for Err. From: the session actor.
 	ActorsOver struct{ Err error }
 
 	// Decided is what the user's function says of a death: [Ask]. From: the session actor.
@@ -101,7 +101,7 @@ type (
 	// SetTick replaces the one timer of the life. To: the clock.
 	SetTick struct{ At time.Time } // zero: none
 
-	// Abort kills the process without an actor: there is none. To: the link.
+	// Abort kills the process without an actor, because none is alive. To: the link.
 	Abort struct{}
 
 	// StopActors ends the actors below the session's. To: the session actor.

@@ -24,7 +24,7 @@ type RecoveryConfig struct {
 	// Branch is the message at which the options cut the history that the session resumes;
 	// "": they do not.
 	Branch string
-	// Reads: somebody can read the agent's transcripts.
+	// Reads: the agent's transcripts can be read.
 	Reads bool
 	// Unknown is in what an agent says that does not find the session it is to resume;
 	// "": it says nothing.
@@ -62,7 +62,7 @@ type Lapse struct {
 	Why     Fault
 	Parted  Parted           // what the routing has said
 	Policy  session.Recovery // once it is decided
-	Passive bool             // nobody needed the process
+	Passive bool             // the process was not needed
 	Fresh   bool             // the agent does not know the session: it begins it, under the same id
 	Doubted bool             // the last process was to begin it, and did not come up
 	History History          // what the agent has stored
@@ -300,7 +300,7 @@ func (l *Life) endReason() error {
 	return err
 }
 
-// exitReason describes an end of the agent that nobody asked for.
+// exitReason describes an unexpected end of the agent.
 func (l *Life) exitReason() error {
 	s, link := &l.s, &l.s.Link
 	if link.Err.Err != nil && link.Exit == (session.ExitStatus{}) {

@@ -41,11 +41,11 @@ type Link struct {
 	Stage    Stage
 	PID      int
 	Exit     session.ExitStatus // from Exited on: valid in Gone
-	Late     bool               // it was killed because a grace, or whoever waited for it, had run out
+	Late     bool               // it was killed because a grace, or the time of a caller of Close, had run out
 	Err      Fault              // why it could not start, or had to be given up
 	Leftover Fault              // what did not stop
 	Signal   string             // what Troupe sent the process while it ran; "": nothing
 	Why      string             // the ladder was begun for this, and not for a close; "": it was not
 	Stderr   string             // tail
-	Noise    string             // tail of what was no frame
+	Noise    string             // tail of the output that was not a frame
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// rest answers whether the process of the session can go, because nobody needs it. From
-// a yes on, what the user sends waits for the next process.
+// rest answers whether the process of the session can go, because it is not needed.
+// After a yes, input of the user waits for the next process.
 //
-// The decision is the routing's: it knows of each message and call before anybody else,
+// The decision is the routing's: it knows each message and call before any other actor,
 // so none can be written to a process that is about to end.
 func (m *Routing) rest(in Rest) {
 	rested := Rested{Gen: in.Gen, Busy: m.occupied(in.Gen), Active: m.activeAt()}
@@ -45,8 +45,8 @@ func (m *Routing) occupied(gen int) string {
 	return ""
 }
 
-// asleep reports whether there is no process, because nobody needs it, and nothing for one
-// to do: an interrupt has nothing to stop, and starts none.
+// asleep reports whether there is no process because it is not needed, and no work for
+// one: an interrupt has nothing to stop, and does not start a process.
 func (m *Routing) asleep() bool {
 	return (m.Resting || !m.Up && m.Recovery.Passive) && len(m.Turns)+len(m.Calls) == 0
 }
@@ -96,8 +96,8 @@ func (l *Life) restless() string {
 	return ""
 }
 
-// askAgain goes on with the user's wish once the agent is done with its last turn: it says
-// so some milliseconds after the result.
+// askAgain continues the user's request once the agent is done with its last turn, which
+// it reports some milliseconds after the result.
 func (l *Life) askAgain() {
 	switch r := l.s.Routing; {
 	case r.Turns > 0:
@@ -187,7 +187,7 @@ func (l *Life) passivated() {
 	l.passivateOver(nil)
 }
 
-// passivateOver tells the user what became of the wish.
+// passivateOver reports the outcome of the request to the user.
 func (l *Life) passivateOver(err error) {
 	if l.s.RestWanted {
 		l.s.RestWanted = false

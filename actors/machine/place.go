@@ -10,7 +10,7 @@ import (
 // sign is what a frame says about the beginning and the end of turns.
 type sign struct {
 	begins []string // uuids of the user messages that a turn takes up
-	opens  bool     // a turn begins (system/init), whoever started it
+	opens  bool     // a turn begins (system/init), started by the host or the agent
 	ends   bool     // it is a result
 }
 

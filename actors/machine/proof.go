@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// GateProof tells from the order of the agent's messages whether the agent calls
+// GateProof concludes from the order of the agent's messages whether the agent calls
 // its hooks. It is plain data without a lock.
 //
 // Claude Code calls UserPromptSubmit before the system/init of every turn that
@@ -36,8 +36,8 @@ func (p *GateProof) compacted() { p.Repeated = true }
 // interrupt notes that the host interrupts the turn.
 func (p *GateProof) interrupt() { p.Interrupted = true }
 
-// ended notes the end of a turn: the next one needs a proof of its own.
-// interrupting is set while an interrupt has no answer: it may end the next turn.
+// ended notes the end of a turn: the next one needs another proof. interrupting is set
+// while an interrupt has no answer: it may end the next turn.
 func (p *GateProof) ended(interrupting bool) {
 	p.Proven, p.Repeated, p.Interrupted = false, false, p.Interrupted && interrupting
 }
@@ -89,7 +89,7 @@ func isPromptHook(k session.Kind, f *protocol.Frame) bool {
 
 // answersPrompt reports whether the turn that begins answers prompts of the host and
 // nothing else. An agent that does not name the messages answers the written ones, or
-// those of its own.
+// its own.
 func (m *Routing) answersPrompt(uuids []string) bool {
 	if len(uuids) == 0 && m.Facts.SaysStarted {
 		return false // it names the host's

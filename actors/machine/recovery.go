@@ -21,7 +21,7 @@ type Recovery struct {
 	Done    []ToolCall // of the turn that runs, as the agent has shown them
 	Shown   []string   // uuids of the agent's messages in the turn that runs; of more than maxShown the last
 	Reason  Fault      // of the last death
-	Passive bool       // the last process ended because nobody needed it
+	Passive bool       // the last process ended because it was not needed
 	Leaf    string     // the last message of the model's in a turn that has its result; known if Config.Branched
 	Last    string     // the same, of the turn that runs
 	Until   time.Time  // the agent must have said by then whether it knows a message; zero: no message waits
@@ -43,7 +43,7 @@ type Resend int
 const (
 	NotResent Resend = iota
 	Probe            // it is written again, and the agent says whether it knows it
-	Onward           // the agent knows it: another message makes the model go on
+	Onward           // the agent knows it: another message makes the model continue
 	Afresh           // it is written as another message, whatever the agent has done of it
 	Anew             // the same, because it was lost
 )
@@ -102,7 +102,7 @@ func (m *Routing) witness(f *protocol.Frame) {
 // noteShown notes a message that the agent stores under its uuid.
 func (m *Routing) noteShown(f *protocol.Frame) {
 	if f.Replay || f.ParentToolUseID() != "" {
-		return // the user's own, or of a subagent, which has a transcript of its own
+		return // the user's, or of a subagent, which has a separate transcript
 	}
 	id := f.UUID()
 	if id == "" {
@@ -179,12 +179,12 @@ func (t *jsonText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// lost lets go of a process that has ended and that another one follows.
+// lost handles the end of a process that another one follows.
 //
-// Its requests are void: their callbacks end, and nobody is answered, so that a late
+// Its requests are void: their callbacks end, and they are not answered, so that a late
 // answer can never be one to a request of the next process. Calls that were written end
-// with the reason, unless they only read; [Verdict] says what becomes of the messages.
-// What was not written waits for the next process.
+// with the reason, unless they only read; [Verdict] decides about the messages.
+// Unwritten messages wait for the next process.
 func (m *Routing) lost(in Lost) {
 	if in.Gen != m.Gen {
 		return
@@ -272,7 +272,7 @@ func (m *Routing) resend(t *Turn, in Verdict, done []ToolCall, lost bool) error 
 	if t.Out != nil {
 		line = t.Out
 	}
-	if t.Resend != NotResent && !m.Recovery.Knows { // of the process before; nobody says that the model was told
+	if t.Resend != NotResent && !m.Recovery.Knows { // of the process before; it is not known whether the model got it
 		done = slices.Concat(t.Done, done)
 		done = done[:min(len(done), maxDone)]
 	}
@@ -315,7 +315,7 @@ func (m *Routing) rerun(t *Turn, reason error, how Resend) error {
 	return nil
 }
 
-// goOnward prepares the message that makes the model go on with a turn.
+// goOnward prepares the message that makes the model continue a turn.
 func (m *Routing) goOnward(t *Turn, done []ToolCall, quote bool) error {
 	alias := aliasOf(t.ID, m.Gen)
 	line, err := m.rules.Onward(t.Line, alias, done, quote)
@@ -326,7 +326,7 @@ func (m *Routing) goOnward(t *Turn, done []ToolCall, quote bool) error {
 	return nil
 }
 
-// aliasOf is a uuid for the message that makes process gen's successor go on with a turn.
+// aliasOf is a uuid for the message that makes process gen's successor continue a turn.
 func aliasOf(id string, gen int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", id, gen))
 	b := sum[:16]
@@ -335,8 +335,8 @@ func aliasOf(id string, gen int) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// known handles the agent's word that it knows a message that was written again: it had
-// been accepted. Messages that one turn had taken up go on together.
+// known handles the agent's report that it knows a message that was written again: it
+// had been accepted. Messages of one turn continue together.
 func (m *Routing) known(t *Turn) {
 	m.Recovery.Until = time.Time{}
 	for i := range m.Turns {
@@ -451,8 +451,8 @@ func reads(subtype string) bool {
 	return strings.HasPrefix(subtype, "get_") || strings.HasPrefix(subtype, "list_")
 }
 
-// changes reports whether a call may change what the options say, such as the
-// permission mode, the model or the directory. What is not known may.
+// changes reports whether a call may change a setting of the options, such as the
+// permission mode, the model or the directory. An unknown call may.
 func changes(subtype string) bool {
 	switch subtype {
 	case "initialize", "interrupt", "mcp_message", "mcp_call", "background_tasks",

@@ -73,8 +73,8 @@ func (m *Routing) tooManyOpen(r *Request) bool {
 
 // admit registers a request; nil when it is over already.
 //
-// An answer names nothing but the id, and the agent alone knows to which of its
-// requests it takes it. So whatever is answered must be safe for each of them:
+// An answer has only the id, and only the agent knows to which of its requests it
+// applies it. So an answer must be safe for each of them:
 //
 //   - The same id and the same body, while the first is open: one answer is
 //     enough. Once it is answered: the same bytes. When they are forgotten: a
@@ -83,8 +83,8 @@ func (m *Routing) tooManyOpen(r *Request) bool {
 //     could open the other, so both are denied at once.
 //   - The same id and another body, once the first is answered or cancelled: a new
 //     request.
-//   - No id: the answer could be taken for that of any other such request, so it
-//     is a denial, and nobody is asked.
+//   - No id: the answer could be taken for that of any other such request, so it is a
+//     denial without a callback.
 func (m *Routing) admit(f protocol.Frame) *Request {
 	m.Seq++
 	kind, person := m.rules.KindOf(f.Subtype)

@@ -14,7 +14,7 @@ type Retries struct {
 	Attempts int
 	Status   int    // HTTP, of the last one; 0: none
 	Kind     string // what the agent calls the failure
-	// GaveUp is the error of the turn, which is interrupted; nil: it is not given up.
+	// GaveUp is the error of the turn, which is interrupted; nil unless it is given up.
 	GaveUp *session.RetryLimitError
 }
 
@@ -59,8 +59,8 @@ func (m *Routing) watchRetries() {
 	}
 }
 
-// retriesOver is the error in place of the result of a turn that was given up; nil: it has
-// succeeded after all, or was not given up.
+// retriesOver is the error in place of the result of a turn that was given up; nil if it
+// has succeeded after all, or was not given up.
 func (m *Routing) retriesOver(r *protocol.ResultMessage) error {
 	gaveUp := m.Retries.GaveUp
 	m.Retries = Retries{}

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// skipped handles a line of which only the head is known. Somebody may wait for it: a
+// skipped handles a line of which only the head is known. A waiter may depend on it: a
 // result ends its turn, an answer its call, a request is denied; what may be a result
 // is one if the agent then says that it is idle. A line that is too long, and may be
 // content, keeps its place in the stream.

@@ -11,7 +11,7 @@ import (
 // Stall watches over the progress of turns.
 type Stall struct {
 	At    time.Time // of the last progress, or when the agent was last left to itself
-	Alone bool      // the agent works on a turn, and nobody and nothing else is at work
+	Alone bool      // the agent works on a turn, and no callback, tool or task runs
 	Due   time.Time // when to look again; zero: nothing to look at
 	Said  bool      // the event was emitted, and nothing has come since
 	Ended bool      // the agent was killed for it
@@ -22,8 +22,8 @@ type Stall struct {
 // one with an open call until its result.
 const maxTools = 1024
 
-// progress takes note of a frame. What an agent writes while it only waits is no
-// progress: keep-alives, states, and that it tries again.
+// progress takes note of a frame. Lines of an agent that only waits are not progress:
+// keep-alives, states, and reports that it tries again.
 func (m *Routing) progress(f *protocol.Frame) {
 	switch f.Type {
 	case protocol.TypeKeepAlive, "keepalive", "rate_limit_event", protocol.TypeControlResponse:
@@ -61,14 +61,14 @@ func (m *Routing) toolCalls(f *protocol.Frame) {
 	}
 }
 
-// watchProgress looks whether a turn has stood still for too long. A request that is
-// answered by the host or a person, a tool that runs, a background task, and a
-// session whose reader waits for its user are no stalls.
+// watchProgress checks whether a turn made no progress for too long. A request that
+// waits for the host or a person, a tool that runs, a background task, and a session
+// whose reader waits for a consumer are not stalls.
 func (m *Routing) watchProgress() {
 	limit, s := m.cfg.Stall, &m.Stall
 	alone := limit > 0 && m.InFlight() && len(m.requests) == 0 && len(s.Tools) == 0 && len(m.Facts.Tasks) == 0 &&
 		!m.Flow.Stalled && !m.Closing && !m.Over &&
-		(m.cfg.Retry <= 0 || m.Retries.Since.IsZero()) // retries have a limit of their own
+		(m.cfg.Retry <= 0 || m.Retries.Since.IsZero()) // retries have another limit
 	if alone && !s.Alone {
 		s.At = m.now
 	}
@@ -91,7 +91,7 @@ func (m *Routing) watchProgress() {
 			s.Ended = true
 			m.do(Climb{m.Gen, Killed, "a turn made no progress (Limits.StallKill)"})
 		}
-		// What comes next begins anew.
+		// The next line begins a new period.
 		switch s.Due = s.At.Add(limit); {
 		case s.Due.After(m.now):
 		case m.cfg.StallKill > 0 && s.Said && !s.Ended:

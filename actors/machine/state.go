@@ -14,7 +14,7 @@ type Config struct {
 	Limits *session.Limits // see [Complete]
 	// Discard drops content as it comes: results still end their turns.
 	Discard bool
-	// Traced: somebody wants to know of content that is dropped.
+	// Traced: a tracer gets dropped content.
 	Traced bool
 	// Mirrored: what the agent stores is copied, so its reports of that are passed on.
 	Mirrored bool
@@ -29,7 +29,7 @@ type Config struct {
 	// Stall is how long a turn may be without progress until it is interrupted, by the
 	// call Interrupt; zero: for any time.
 	Stall     time.Duration
-	Interrupt *Called // nil: there is none
+	Interrupt *Called // or nil
 	// StallKill is how long after that the agent is killed if nothing has come; zero: never.
 	StallKill time.Duration
 	// Retry is how long the agent may only try again in a turn until it is interrupted;
@@ -57,8 +57,8 @@ type Rules interface {
 	// Initialized judges its answer, and returns the calls that have to be made
 	// before the first user message.
 	Initialized(response []byte) ([]Called, error)
-	// Keep returns a copy of that answer and the capabilities in it, nil if it has none.
-	// Sessions with the same answer share both, and nobody changes them.
+	// Keep returns a copy of that answer and the capabilities in it, or nil. Sessions
+	// with the same answer share both, which never change.
 	Keep(response []byte) (kept []byte, capabilities []string)
 	// BeforeEOF returns the calls that have to be made before the end of its stdin, and
 	// why others cannot be.
@@ -75,13 +75,13 @@ type Rules interface {
 	// Denial is the answer to a request that no callback will answer any more: gates
 	// are denied. errText is used when response is nil.
 	Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string)
-	// Again returns the line of a user message for an agent that may know it: what the
-	// dead process had done of it, if anything, is told in front.
+	// Again returns the line of a user message for an agent that may know it: a note
+	// about the work of the dead process, if any, precedes it.
 	Again(line []byte, done []ToolCall) ([]byte, error)
 	// Afresh returns the same message with another uuid.
 	Afresh(line []byte, uuid string) ([]byte, error)
-	// Onward returns the line of another message, with that uuid, that makes the model go
-	// on with the one of line. quote: it may not know that one.
+	// Onward returns the line of another message, with that uuid, that makes the model
+	// continue that of line. quote: the model may not know that message.
 	Onward(line []byte, uuid string, done []ToolCall, quote bool) ([]byte, error)
 }
 
@@ -95,7 +95,7 @@ type State struct {
 	Closing  bool      // new work is turned away
 	Why      Fault     // the session closes; without an error: the user's wish
 	Serving  bool      // while it closes
-	Resting  bool      // the process is about to go, because nobody needs it
+	Resting  bool      // the process is about to go, because it is not needed
 	Over     bool
 	Begun    bool   // a turn of the user's or of the agent's has begun
 	Works    bool   // the agent works; the transport was notified
@@ -111,12 +111,12 @@ type State struct {
 	Proof    GateProof
 	Facts    Facts
 	Flow     Flow
-	Flush    *FlushState // nil: it has not begun
+	Flush    *FlushState // nil before it
 	Stall    Stall
 	Retries  Retries
 	Recovery Recovery
 	Timer    time.Time // the one that is set; zero: none
-	Told     *Summary  // nil: nothing yet
+	Told     *Summary  // the last summary that was sent, or nil
 }
 
 // Routing is the machine. It is used by one goroutine at a time.
@@ -141,7 +141,7 @@ func New(cfg Config) *Routing {
 	return m
 }
 
-// Restore returns a routing that goes on from a snapshot.
+// Restore returns a routing that continues from a snapshot.
 func Restore(s State, cfg Config) *Routing {
 	cfg.Limits = Complete(cfg.Limits)
 	if cfg.ErrorCodeKey == "" {
@@ -192,8 +192,8 @@ func (s State) clone() State {
 	return s
 }
 
-// Complete returns the limits with the defaults filled in; nil is none set. Limits that
-// need no default are returned as they are, so that sessions can share them.
+// Complete returns the limits with the defaults filled in; nil: no limit is set. Limits
+// that need no default are returned as they are, so that sessions can share them.
 func Complete(l *session.Limits) *session.Limits {
 	if l == nil {
 		l = &session.Limits{}

@@ -96,8 +96,8 @@ func (m *Routing) turnFrame(f *protocol.Frame) (begins, of bool) {
 	case "assistant", "user", "stream_event":
 		return false, true
 	case "command_lifecycle":
-		// Claude Code 2.1.329 answers a message to a spare that nobody has claimed
-		// with a bare result, and then calls the message completed (observed).
+		// Claude Code 2.1.329 answers a message to a spare that was not claimed with a
+		// bare result, and then calls the message completed (observed).
 		var l lifecycle
 		t := m.oldestWritten()
 		of = t != nil && protocol.Unmarshal(f.Raw, &l) == nil && l.State == protocol.LifecycleCompleted && l.CommandUUID == t.current()

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Bounds of the background tasks that are known at once. Whatever lies beyond is not
-// waited for: the session counts as idle without it.
+// Bounds of the background tasks that are known at once. Tasks beyond them are not
+// waited for: the session counts as idle without them.
 const (
 	maxTasks  = 4096
 	maxTaskID = 256 // bytes

@@ -29,9 +29,9 @@ func (s TurnState) String() string {
 // NotStarted is the Starts of a turn that has not begun.
 const NotStarted = math.MaxUint64
 
-// Turn is a user message without a result. It owns the entries of the stream from
-// its Starts on, without those of background tasks that an earlier turn has started.
-// What belongs to no turn is read by nobody but the reader of the whole stream.
+// Turn is a user message without a result. It owns the entries of the stream from its
+// Starts on, without those of background tasks that an earlier turn has started. Only
+// the reader of the whole stream gets entries that belong to no turn.
 type Turn struct {
 	ID     string
 	Line   []byte // until it is written; until the end, if the session recovers
@@ -46,7 +46,7 @@ type Turn struct {
 	Seen      bool       // something has come while it was the oldest that was written
 	Recovered bool       // another process has begun it, or might have
 	Resend    Resend     // how it goes to the present process
-	Alias     string     // the uuid of the message that makes the model go on with it; "": none does
+	Alias     string     // the uuid of the message that makes the model continue it, or ""
 	Out       []byte     // the line that is written in place of Line, if it is not nil
 	Done      []ToolCall // what the dead process was seen to have done of it
 }
@@ -76,7 +76,7 @@ func (m *Routing) closed() error {
 	return session.ErrClosed
 }
 
-// turn is the open turn of that id, or nil: there are few.
+// turn is the open turn of that id, or nil; there are few turns.
 func (m *Routing) turn(id string) *Turn {
 	for i := range m.Turns {
 		if m.Turns[i].ID == id {

@@ -15,8 +15,8 @@ type Waiting struct {
 	Seq uint64 // of a request of the agent; 0: it is another thing
 }
 
-// Waits lists what the session waits for: the consumer, requests, calls, background
-// tasks, turns, each oldest first; then progress. Whoever runs the callbacks knows more of requests.
+// Waits lists what the session waits for: the consumer, requests, calls, background tasks, turns,
+// each oldest first; then progress. The callback actors have the details of requests.
 func (m *Routing) Waits(now time.Time) []Waiting {
 	var all []Waiting
 	add := func(what, id string, since time.Time, limit time.Duration, seq uint64) {

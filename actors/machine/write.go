@@ -35,11 +35,11 @@ func (m *Routing) write(line []byte, as Class) error {
 	return nil
 }
 
-// writeOut hands what waits to the transport, in the order in which the user made
-// it: a call must not overtake a message that was sent before it, or the message
-// would run under the call's model, or mode. Before the agent is initialized only
-// calls of the session's own go; once the session is closing, nothing else does
-// either. What is too large ends with that error.
+// writeOut hands pending lines to the transport, in the order of the user's calls: a
+// call must not overtake a message that was sent before it, or the message would run
+// under the call's model, or mode. Before the agent is initialized, and once the
+// session is closing, only calls of the session itself are written. A line that is too
+// large ends with that error.
 func (m *Routing) writeOut() {
 	if !m.Up {
 		return

@@ -209,7 +209,7 @@ func (b *Bridge) tell(server, method string, params json.RawMessage) error {
 	return b.cfg.Notify(server, method, params)
 }
 
-// find returns the last call in flight that is meant; nil: none is.
+// find returns the last call in flight that is meant, or nil.
 func (b *Bridge) find(meant func(*call) bool) *call {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,7 @@ type call struct {
 
 	limit atomic.Pointer[limit] // nil: defaultLimit
 	came  time.Time
-	alive atomic.Pointer[time.Time] // the last progress; nil: none yet
+	alive atomic.Pointer[time.Time] // the last progress, or nil
 }
 
 // limit is how long a call may be without a sign of life.
@@ -95,8 +95,8 @@ func (c *call) begin(ctx context.Context) error {
 		c.ticket.Leave() // the rest needs no order
 	}
 	l := limit{c.server.Timeout(c.tool), ToolOption}
-	// The server's limit holds here, too: Claude Code gives up at its own and tells
-	// nobody (observed on 2.1.329), so that the tool would go on for nothing.
+	// The server's limit holds here, too: Claude Code gives up at its own without a
+	// message (observed on 2.1.329), so that the tool would run to no purpose.
 	if server := c.b.limits[c.key.server].Timeout; l.time == 0 && server > 0 {
 		l = limit{server, ServerOption(c.key.server)}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What a bridge offers a server travels in the context of Handle: a way to
-// notify the agent, a way to wait, and the call's place in the order of
-// arrival. A server that is called without a bridge does without.
+// The context of Handle has the functions of the bridge for a server: to notify the
+// agent, to wait, and the call's place in the order of arrival. A server that is called
+// without a bridge has none of them.
 
 type contextKey int
 

@@ -59,7 +59,7 @@ func readRPC(valid json.RawMessage) (m rpcMessage, err error) {
 	return m, err
 }
 
-// callsTool reports whether what goes wrong is told to the model as a result.
+// callsTool reports whether the model gets a failure as a result.
 func (m *rpcMessage) callsTool() bool { return m.Method == "tools/call" }
 
 // toolCall reads the tool's name from the params of tools/call, and the token of

@@ -90,8 +90,7 @@ func (t *Ticket) Leave() {
 	}
 }
 
-// without returns what p becomes when t leaves, and the ticket that has its place then;
-// nil: none has.
+// without returns p without t, and the ticket that gets its place, or nil.
 func (p *places) without(t *Ticket) (next *places, admitted *Ticket) {
 	if i := slices.Index(p.queue, t); i >= 0 {
 		return &places{queue: slices.Concat(p.queue[:i], p.queue[i+1:])}, nil

@@ -32,7 +32,7 @@ type Config struct {
 	Clock kernel.Clock
 	Exec  kernel.Executor
 	Emit  func(session.Event)
-	// Over is called when nothing more is appended, and may block. nil: nothing is.
+	// Over is called when nothing more is appended, and may block, or nil.
 	Over func()
 }
 
@@ -74,7 +74,7 @@ type batch struct {
 // message is what the child handles.
 type message struct {
 	report []byte               // from the agent; nil: what waits is due
-	done   *kernel.Promise[any] // resolved once what came before is in the store, or lost; nil: nobody waits
+	done   *kernel.Promise[any] // resolved once earlier entries are in the store, or lost; nil without a waiter
 }
 
 // New returns the mirror of a session.
@@ -88,7 +88,7 @@ func New(cfg Config) *Mirror {
 	return m
 }
 
-// grace is how long a store that does not return may go on after its time.
+// grace is how long a store that does not return may run after its time.
 const grace = 5 * time.Second
 
 // Child is what the session supervises.
@@ -161,7 +161,7 @@ func (m *Mirror) End() {
 	}
 }
 
-// start goes on with what the incarnation before has left.
+// start continues the work of the incarnation before.
 func (m *Mirror) start(context.Context) error {
 	if m.entries > 0 || len(m.asked) > 0 {
 		_ = m.ref.Send(message{}) // without room something else will follow
@@ -277,7 +277,7 @@ func (m *Mirror) below(file string) (rest string, ok bool) {
 func (m *Mirror) flush(ctx context.Context) {
 	for len(m.pending) > 0 {
 		b := &m.pending[0]
-		b.attempts++ // counted before, so that a store that ends its goroutine is not asked for ever
+		b.attempts++ // counted before, so that a store that ends its goroutine is not called without end
 		err := m.append(ctx, b)
 		switch {
 		case err == nil:
@@ -309,9 +309,9 @@ func (m *Mirror) flush(ctx context.Context) {
 	m.asked = nil
 }
 
-// gaveUp reports whether the batch is not tried again. What took too long may have come in:
-// it is repeated no more than the vendors' SDKs do. A lease that somebody else has does not
-// come back.
+// gaveUp reports whether the batch is not tried again. A batch that took too long may be in
+// the store: it is repeated only as often as by the vendors' SDKs. A lease that another
+// host has does not come back.
 func (m *Mirror) gaveUp(b *batch, err error) bool {
 	_, late := errors.AsType[*session.TimeoutError](err)
 	lease, _ := errors.AsType[*session.LeaseError](err)
@@ -333,7 +333,7 @@ func (m *Mirror) append(ctx context.Context, b *batch) (err error) {
 	}()
 	entries := make([]json.RawMessage, len(b.entries))
 	for i, e := range b.entries {
-		entries[i] = bytes.Clone(e) // of the store's own, should it go on with them later
+		entries[i] = bytes.Clone(e) // copies for the store, which may use them later
 	}
 	return m.cfg.Store.Append(within, b.key, entries)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Actor drives the link of the session's present process. A new incarnation goes on
+// Actor drives the link of the session's present process. A new incarnation continues
 // where the last one was.
 type Actor struct {
 	Present func() *Link

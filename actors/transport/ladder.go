@@ -36,7 +36,8 @@ func (k *Link) Ending() (session.Wait, bool) {
 	return w, true
 }
 
-// stageOver goes on when a stage did not end the process within its grace.
+// stageOver starts the next stage when a stage did not end the process within its
+// grace.
 func (k *Link) stageOver(stage machine.Stage, now time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -117,10 +118,10 @@ var errClosing = errors.New("the session was closed while its agent was being st
 // session that cannot be supervised any more.
 func (k *Link) Abort() { k.abort(false) }
 
-// Expire is Abort by somebody whose time to wait has run out.
+// Expire is Abort by a caller whose time to wait is over.
 func (k *Link) Expire() { k.abort(true) }
 
-// Abandon is Abort when no actor is left: the reader waits for nobody any more.
+// Abandon is Abort when no actor is left: the reader no longer waits for credit.
 func (k *Link) Abandon() {
 	k.abort(false)
 	k.resume()

@@ -77,7 +77,7 @@ func (k *Link) Named(id string) {
 	}
 }
 
-// lost ends the session, whose right somebody else may have: the process is killed at once.
+// lost ends the session, whose lease another host may have: the process is killed at once.
 func (k *Link) lost(err error) {
 	k.cfg.Session(machine.Unusable{Err: err}) // the reason comes before the exit
 	k.Abort()

@@ -33,7 +33,8 @@ type LinkConfig struct {
 	Router  func(w *kernel.Worker, in machine.Input)
 	Session func(machine.LifeInput)
 	Self    func(machine.ToTransport)
-	// Room is what the reader waits for before it tells the router more; nil: nothing.
+	// Room returns the channel that the reader waits for before it sends the router
+	// more, or nil.
 	Room func() <-chan struct{}
 	// Role makes the role of the reader.
 	Role func(job func(*kernel.Worker)) *kernel.Role
@@ -51,7 +52,7 @@ type Link struct {
 	// reading ends with life, or before, when what is still unread is given up.
 	reading  context.Context
 	stopRead context.CancelCauseFunc
-	// stopLaunch says that the launch is no longer wanted; nil when there is none.
+	// stopLaunch says that the launch is no longer wanted; nil without a launch.
 	stopLaunch context.CancelCauseFunc
 
 	stderr tail
@@ -64,7 +65,7 @@ type Link struct {
 	works atomic.Bool
 	// up: the process runs.
 	up atomic.Bool
-	// paused is closed when the reader may go on; nil: it may.
+	// paused is closed when the reader may continue; nil while it may.
 	paused atomic.Pointer[chan struct{}]
 
 	mu         sync.Mutex
@@ -109,8 +110,8 @@ func (k *Link) Status() machine.Link {
 	return k.describe()
 }
 
-// moved tells the session how far the process has come. It does so under the lock, so
-// that what is told first came first.
+// moved sends the session the state of the process. It does so under the lock, so that
+// the messages are in order.
 func (k *Link) moved() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -232,7 +233,7 @@ func (k *Link) awaitExit() {
 	k.phase = machine.Exited
 	k.up.Store(false)
 	k.mu.Unlock()
-	k.pressed() // what is left in the pipe is read whatever the credit
+	k.pressed() // the rest of the pipe is read without regard to the credit
 	k.moved()
 
 	k.awaitOutput(k.cfg.Graces.Output)
@@ -241,7 +242,7 @@ func (k *Link) awaitExit() {
 
 // finish releases a process that has exited and was swept.
 func (k *Link) finish(leftover error) {
-	// Whoever still held the pipes is gone now; what cannot be swept must not
+	// Other holders of the pipes are gone now; a process that cannot be swept must not
 	// hold the session either.
 	if !k.awaitOutput(k.cfg.Graces.Output) {
 		if held := k.heldOutput(); leftover == nil && held != nil {
@@ -261,9 +262,9 @@ func (k *Link) finish(leftover error) {
 	})
 }
 
-// heldOutput is an error if a process still holds the other end of an output.
-// A pump that waits elsewhere, for the consumer or in the user's callback, is no
-// sign of one.
+// heldOutput is an error if a process still holds the other end of an output. A pump
+// that waits elsewhere, for the consumer or in the user's callback, is not a sign of
+// one.
 func (k *Link) heldOutput() error {
 	stdout, stderr := true, true
 	if h, ok := k.proc.(holder); ok {

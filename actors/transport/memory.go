@@ -41,8 +41,8 @@ type player struct {
 	begun   agent.Player
 }
 
-// Play implements [agent.Player]; a program that needs a goroutine of its own is
-// played in one go.
+// Play implements [agent.Player]; a program that needs a separate goroutine is played
+// in one call.
 func (p *player) Play() (agent.Exit, bool) {
 	if o, ok := p.program.(agent.Opener); ok && p.begun == nil {
 		p.begun = o.Open(p.program, p.launch, p.port)
@@ -79,8 +79,8 @@ func newMemoryProcess(clock kernel.Clock, exec kernel.Executor) *memoryProcess {
 	return p
 }
 
-// serve plays until the agent has ended, or waits for its host: then a task goes
-// on when there is something for it.
+// serve plays until the agent has ended, or waits for its host: then a task continues
+// when there is input for it.
 func (p *memoryProcess) serve() {
 	exit, ended := agent.Exit{}, false
 	defer func() {
@@ -244,8 +244,7 @@ func (p *memoryPort) pending() error {
 // errNothing says that the port has nothing to report just now.
 var errNothing = errors.New("nothing")
 
-// poll returns a signal, a line or the end of stdin; errNothing if there is
-// none of them. mu is held.
+// poll returns a signal, a line or the end of stdin; else errNothing. mu is held.
 func (p *memoryPort) poll() ([]byte, error) {
 	if err := p.pending(); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ type ProcessConfig struct {
 	TempDir     string
 	StateDir    string
 	Guard       []string
-	// HostSwept is told of each host that died: its directory, how many agents it had
-	// not closed, and what could not be removed.
+	// HostSwept is called for each host that died, with its directory, how many agents
+	// it had not closed, and what could not be removed.
 	HostSwept func(dir string, agents int, err error)
 }
 
@@ -70,8 +70,8 @@ func (s *ProcessSpawner) Spawn(ctx context.Context, c session.Command) (session.
 	return &osProcess{p}, nil
 }
 
-// SweepMarker kills what carries a launch marker, whoever launched it, and returns what
-// is left.
+// SweepMarker kills the processes with a launch marker, of this or another launcher,
+// and returns the survivors.
 func (s *ProcessSpawner) SweepMarker(ctx context.Context, marker string) ([]session.ProcInfo, error) {
 	left, err := s.launcher.SweepMarker(ctx, marker)
 	return procInfos(left), err
@@ -113,7 +113,7 @@ func procInfos(all []osproc.ProcInfo) []session.ProcInfo {
 	return infos
 }
 
-// CloseOutput ends blocked reads. What was not read is lost.
+// CloseOutput ends blocked reads. Unread output is lost.
 func (o *osProcess) CloseOutput() {
 	_ = o.p.Stdout().Close()
 	_ = o.p.Stderr().Close()

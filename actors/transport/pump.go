@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// pump cuts the agent's stdout into frames and tells the router of them. It reads
-// only while there is credit.
+// pump cuts the agent's stdout into frames and sends them to the router. It reads only
+// while there is credit.
 type pump struct {
 	*Link
 	out     io.Reader
@@ -80,7 +80,7 @@ func (p *pump) rests() bool {
 	return false
 }
 
-// wake goes on after a rest.
+// wake continues after a rest.
 func (p *pump) wake() {
 	p.inStdout.Store(false)
 	p.woken = true
@@ -90,7 +90,7 @@ func (p *pump) wake() {
 // read reports whether there may be more to read.
 func (p *pump) read() bool {
 	if p.awaitCredit(p.lines, &p.charged) != nil {
-		p.Giveup(session.ErrConsumerStalled) // the agent is gone and nobody reads what it left
+		p.Giveup(session.ErrConsumerStalled) // the agent is gone and its output has no consumer
 		return false
 	}
 	p.inStdout.Store(true)
@@ -111,7 +111,7 @@ func (p *pump) read() bool {
 	return err == nil
 }
 
-// put tells the router of what was read.
+// put sends the router the frames that were read.
 func (p *pump) put(w *kernel.Worker) {
 	if len(p.frames) > 0 {
 		p.cfg.Router(w, machine.FramesRead{Frames: p.frames, Pressed: p.mustRead()})
@@ -164,7 +164,7 @@ func (p *pump) unmarked(line []byte) []byte {
 	return rest
 }
 
-// broken handles a line that is no frame. Somebody may wait for what it was.
+// broken handles a line that is not a frame. A waiter may depend on its content.
 func (p *pump) broken(line []byte) {
 	if bytes.HasPrefix(line, []byte(machine.EchoOpen+`"`+machine.OwnID)) {
 		p.put(nil) // what came before it
@@ -255,11 +255,11 @@ func (k *Link) refund(charged *int64) {
 	}
 }
 
-// mustRead reports whether the reader has to go on without credit: the agent
-// does not take what is written to it, or has exited.
+// mustRead reports whether the reader has to continue without credit: the agent does
+// not read its input, or has exited.
 func (k *Link) mustRead() bool { return !k.up.Load() || k.writer.busy.Load() }
 
-// credit returns what the reader has to wait for; nil: nothing.
+// credit returns the channel that the reader has to wait for, or nil.
 func (k *Link) credit() <-chan struct{} {
 	if wait := k.cfg.Room(); wait != nil {
 		return wait
@@ -279,7 +279,7 @@ func (k *Link) pause() {
 	}
 }
 
-// resume has the reader go on.
+// resume lets the reader continue.
 func (k *Link) resume() {
 	if paused := k.paused.Swap(nil); paused != nil {
 		close(*paused)

@@ -31,21 +31,21 @@ type writer struct {
 	// yet; mu is held where it changes.
 	answers atomic.Int64
 
-	// Of whoever writes.
+	// Used only by the goroutine that writes.
 	chunk []byte
 	asked int64 // answers when chunk was taken
 
 	mu      sync.Mutex
 	queue   []byte
-	eased   chan struct{} // closed when they are fewer; nil when nobody waits
+	eased   chan struct{} // closed when they are fewer; nil without a waiter
 	writing bool
 	untold  int64 // bytes that the agent has taken since taken was called
 	ending  bool  // close stdin when the queue is empty
 	err     error
 }
 
-// Write queues whole lines, which nobody changes from then on. It reports whether the caller has to call run. What comes
-// after the end is dropped: the end of the process follows.
+// Write queues whole lines, which must not change from then on. It reports whether the caller has to
+// call run. Lines after the end are dropped: the end of the process follows.
 func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,16 +67,15 @@ func (w *writer) Write(lines []byte, as machine.Class) (start bool) {
 	return w.start()
 }
 
-// crammed returns nil, or what to wait for before anything is read that could
-// want another answer.
+// crammed is the backpressure of answers: it returns nil, or a channel that is closed
+// when the reader may read further requests.
 //
-// An agent may be unable to read before it is read from, so what is written to
-// it must never stop the reader (see mustRead): two full pipes would wait for
-// each other. Small answers and denials are the exception, as nothing else
-// bounds them: the agent asked for each, and one that has answerBound of them
-// before it in its stdin was written to all the time and did not read. What the
-// user makes of any size does not count: messages, calls, and large answers,
-// which are denied when there is no room.
+// An agent may be unable to read before it is read from, so pending writes must never
+// stop the reader (see mustRead): two full pipes would wait for each other. Small
+// answers and denials are the exception, as nothing else bounds them: the agent asked
+// for each, and one that has answerBound of them before it in its stdin was written to
+// all the time and did not read. Lines of the user do not count, of any size: messages,
+// calls, and large answers, which are denied when there is no room.
 func (w *writer) crammed() <-chan struct{} {
 	if w.answers.Load() <= answerBound {
 		return nil
@@ -116,7 +115,7 @@ func (w *writer) CloseAfterFlush() (start bool) {
 	return w.start()
 }
 
-// start makes the caller the one who writes what is queued, unless somebody is; mu is held.
+// start makes the caller the writer of the queue, unless there is one; mu is held.
 func (w *writer) start() bool {
 	if w.writing {
 		return false

@@ -72,8 +72,8 @@ func (b *Budget) Done(holder any) {
 	}
 }
 
-// debt marks a complete line that overdrew the budget and is not consumed:
-// until it is paid nobody else may overdraw.
+// debt marks a complete line that overdrew the budget and is not consumed: until it is
+// paid no other line may overdraw.
 type debt struct{}
 
 // checkDebt ends the debt once the bytes in use are within the limit. mu is held.

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Call is a control request of the host, for whoever waits for its answer.
+// Call is a control request of the host, for the caller that waits for its answer.
 type Call struct {
 	ID      string
 	Subtype string
@@ -40,8 +40,8 @@ func (u *Side) Calls() int {
 	return len(u.calls)
 }
 
-// Call makes a control request under an id of its own. It is written when the agent is
-// ready. The answer is waited for at most limit: 0 means Limits.Control, negative no limit.
+// Call makes a control request under a new id. It is written when the agent is ready. The
+// answer is waited for at most limit: 0 means Limits.Control, negative no limit.
 func (u *Side) Call(subtype string, request json.RawMessage, limit time.Duration) (*Call, error) {
 	setBy := "the caller"
 	if limit == 0 {
@@ -92,8 +92,7 @@ func (u *Side) Abandon(c *Call, why error) {
 	u.cfg.Router(machine.CallDropped{ID: c.ID, Why: why}, true)
 }
 
-// AwaitCall waits for the answer. When ctx ends first the agent is told that
-// it is no longer wanted.
+// AwaitCall waits for the answer. When ctx ends first it cancels the call at the agent.
 func (u *Side) AwaitCall(ctx context.Context, c *Call) (*protocol.ControlResponse, error) {
 	resp, err := c.answer.Wait(ctx, u.cfg.Exec)
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {

@@ -27,16 +27,16 @@ type Config struct {
 	// Emit receives events. It must not call back into the user's side.
 	Emit func(session.Event)
 	// Router gives the routing an input. user: the goroutine is one of the user's, and
-	// may be used for what follows; otherwise it only tells.
+	// may run the receivers; otherwise it only sends.
 	Router func(in machine.Input, user bool)
-	// Sent is told of each user message that is accepted, before the routing is; nil:
-	// nobody wants to know.
+	// Sent is called with each accepted user message, before the routing gets it. nil:
+	// tracing is off.
 	Sent func(ctx context.Context, at time.Time, m *protocol.UserMessage)
 }
 
-// Side is the user's side of a session: the stream, and those who wait for turns
-// and calls, by their ids. The router tells it of effects; it tells the router what
-// users want. Safe for concurrent use.
+// Side is the user's side of a session: the stream, and those who wait for turns and
+// calls, by their ids. It gets effects from the router, and sends it the users' inputs.
+// Safe for concurrent use.
 type Side struct {
 	cfg  Config
 	done chan struct{}
@@ -46,14 +46,14 @@ type Side struct {
 	facts  machine.Learned
 	tasks  []machine.Task // that live
 	stream stream
-	turns  map[string]*Turn // open, by uuid; nil when there are none
+	turns  map[string]*Turn // open, by uuid; nil while empty
 	calls  map[string]*Call // open, by id
 	idle   signal           // fires when what AwaitIdle and Send look at may have changed
 
 	terminal  bool
 	draining  bool // no new user messages
 	reason    error
-	closing   error         // why the session will have ended; nil: it is closed by its user, or is not closing
+	closing   error         // the reason of the end; nil if the user closes the session, or it is not closing
 	ready     chan struct{} // closed when the agent is initialized, or never will be
 	readyOnce sync.Once
 	ever      bool // the agent was initialized
@@ -74,8 +74,8 @@ func New(cfg Config) *Side {
 // Limits returns the limits in force, defaults filled in.
 func (u *Side) Limits() session.Limits { return *u.cfg.Limits }
 
-// Apply carries out an effect of the routing. It reports false if the effect is for
-// somebody else.
+// Apply carries out an effect of the routing. It reports false if the effect has
+// another receiver.
 func (u *Side) Apply(e machine.Effect) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -131,9 +131,8 @@ func (u *Side) changed(s *machine.Summary) {
 	}
 }
 
-// End ends the session for good: whoever still waits gets the reason, and the stream
-// ends after what it still holds. Only the first call counts. A nil reason is a normal
-// end.
+// End ends the session for good: remaining waiters get the reason, and the stream ends
+// after what it still holds. Only the first call counts. A nil reason is a normal end.
 func (u *Side) End(reason error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

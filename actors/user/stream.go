@@ -47,9 +47,8 @@ const (
 	messageBytes = 256
 )
 
-// Rest gives up what messages that nobody has read hold besides themselves: room for
-// others, and the rest of the chunks that they were read in. The session may do nothing
-// for long.
+// Rest releases memory around the unread messages: free room in slices, and the rest of
+// the chunks that they were read in. The session may be idle for long.
 func (u *Side) Rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,7 +118,7 @@ func (u *Side) pay(in machine.Consumed, user bool) {
 }
 
 // owesMuch reports whether the credit for what was consumed has to go back now. While
-// the reader stands still it also says that somebody reads.
+// the reader waits, the credit also reports that there is a consumer.
 func (u *Side) owesMuch() bool {
 	s := &u.stream
 	if !u.sum.Stalled {
@@ -192,7 +191,7 @@ func (u *Side) Consume() (*Consumer, error) {
 	return c, nil
 }
 
-// Release gives the stream back. What was not read stays for the next one.
+// Release gives the stream back. Unread messages stay for the next one.
 func (c *Consumer) Release() {
 	u := c.u
 	u.mu.Lock()
@@ -214,9 +213,9 @@ func (c *Consumer) Release() {
 // after a normal end, or the reason of the session's end.
 func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ctx, nil) }
 
-// NextOf is Next for somebody who wants the messages of one turn. What comes
-// before them and is not of the turn is dropped. Once the turn has ended and
-// nothing of it is left, it returns io.EOF.
+// NextOf is Next for the messages of one turn. Earlier messages of other turns are
+// dropped. Once the turn has ended and all of its messages were read, it returns
+// io.EOF.
 func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 	for {
 		e, bill, wake, err := c.next(t)

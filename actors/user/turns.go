@@ -127,7 +127,7 @@ func (u *Side) closedError() error {
 	return session.ErrClosed
 }
 
-// turnOver ends a turn and returns it; nil if nobody knows it.
+// turnOver ends a turn and returns it; nil if it is unknown.
 func (u *Side) turnOver(o *machine.Outcome) *Turn {
 	t := u.turns[o.ID]
 	if t == nil {

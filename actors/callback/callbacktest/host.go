@@ -20,7 +20,7 @@ type Host struct {
 	lives  int
 }
 
-// spawn is the next incarnation. done hears how that went.
+// spawn is the next incarnation. done is called with the outcome.
 type spawn struct {
 	name  string
 	actor *callback.Actor
