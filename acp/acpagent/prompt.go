@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/acp"
 	"github.com/agent-troupe/troupe/sdk"
+	sessions "github.com/agent-troupe/troupe/session"
 )
 
 // errCancelled is why a prompt ends that the person cancelled.
@@ -94,14 +96,9 @@ func (s *session) run(p *prompt, m sdk.UserMessage) (acp.StopReason, error) {
 	if p.ctx.Err() != nil {
 		return "", errCancelled
 	}
-	c, err := s.connected(p.ctx)
+	c, turn, err := s.begin(p.ctx, m)
 	if err != nil {
-		return "", startError(err)
-	}
-	turn, err := c.Send(p.ctx, m)
-	if err != nil {
-		s.awaitEnd(c)
-		return "", turnError(err)
+		return "", err
 	}
 	//troupe:select a turn that ends while it is cancelled counts as cancelled
 	select {
@@ -112,7 +109,9 @@ func (s *session) run(p *prompt, m sdk.UserMessage) (acp.StopReason, error) {
 	s.awaitReader()
 	result, err := turn.Result(context.WithoutCancel(p.ctx))
 	if err != nil {
-		s.awaitEnd(c)
+		if !ofTurn(err) {
+			s.awaitEnd(c)
+		}
 		s.shown.mu.Lock()
 		s.failTools(true, "The turn ended without the tool's result.")
 		s.shown.mu.Unlock()
@@ -123,16 +122,37 @@ func (s *session) run(p *prompt, m sdk.UserMessage) (acp.StopReason, error) {
 	return stopReason(result)
 }
 
+// begin sends a message to the agent. An agent that has died takes none: the next one does.
+func (s *session) begin(ctx context.Context, m sdk.UserMessage) (c *sdk.Interactive, turn *sdk.Turn, err error) {
+	for range 2 {
+		if c, err = s.connected(ctx); err != nil {
+			return nil, nil, startError(err)
+		}
+		if turn, err = c.Send(ctx, m); err == nil {
+			return c, turn, nil
+		}
+		if !errors.Is(err, sessions.ErrClosed) {
+			break
+		}
+		s.awaitEnd(c)
+	}
+	return nil, nil, turnError(err)
+}
+
 // interrupt ends a turn: it asks the agent, again and again, and ends its process after
-// the grace.
+// the grace. When it returns, no interrupt is under way that could end the next turn.
 func (s *session) interrupt(c *sdk.Interactive, turn *sdk.Turn) {
 	ctx, cancel := context.WithCancel(context.Background())
+	var asking sync.Mutex // held while the agent is asked
+	defer asking.Lock()
 	defer cancel()
 	grace := s.server.config.CancelGrace
 	stop := after(grace, func() { _ = c.Close(context.WithoutCancel(ctx)) })
 	defer stop()
 	var again func()
 	again = func() {
+		asking.Lock()
+		defer asking.Unlock()
 		if ctx.Err() != nil {
 			return
 		}
@@ -169,23 +189,25 @@ func (s *session) awaitResult(c *sdk.Interactive, uuid string) {
 	clear(s.rendered)
 }
 
-// awaitEnd waits until all messages of an agent that has ended are shown.
+// ofTurn reports whether an error is of a turn alone, and not of its session.
+func ofTurn(err error) bool {
+	return errors.Is(err, sessions.ErrNotRun) || errors.Is(err, sessions.ErrResultSkipped) || errors.Is(err, sessions.ErrResultBroken)
+}
+
+// awaitEnd waits until all messages of an agent that ends are shown. Its turns end a moment before its session does.
 func (s *session) awaitEnd(c *sdk.Interactive) {
-	if !closed(c.Done()) {
+	late := make(chan struct{})
+	stop := after(s.server.config.CancelGrace, func() { close(late) })
+	defer stop()
+	//troupe:select after the wait both are the same
+	select {
+	case <-c.Done():
+	case <-late:
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.client == c {
 		s.changed.Wait()
-	}
-}
-
-func closed(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-		return false
 	}
 }

@@ -85,6 +85,7 @@ func entries(recording, lines []*recorded) map[string][]*entry {
 		}
 	}
 	out := map[string][]*entry{}
+	beside := besideOthers(recording)
 	apart := map[string]bool{} // calls of background subagents have an order of their own
 	for _, r := range lines {
 		if r.fromClient() {
@@ -116,11 +117,17 @@ func entries(recording, lines []*recorded) map[string][]*entry {
 		if r.Method == "" && asked != nil {
 			e.lane, e.asked, e.answer = orElse(text(asked.Params, "sessionId"), e.lane), asked.Params, answers[e.id]
 			prompts[e.lane] = slices.DeleteFunc(prompts[e.lane], func(p *recorded) bool { return p == asked })
+			if at := slices.Index(recording, asked); asked.Method == acp.MethodSessionPrompt && openBefore(recording, at, e.lane) != nil && !runs(recording, at) {
+				e.lane += ", cancelled in the queue" // its answer may come before or after that of the prompt that runs
+			}
 		} else if open := prompts[e.lane]; len(open) > 0 {
 			e.asked, e.answer = open[0].Params, answers[string(open[0].ID)]
 		}
 		if parent := text(e.value, "_meta", "claudeCode", "parentToolUseId"); apart[parent] {
 			e.lane += ", background"
+		}
+		if id := text(e.value, "toolCallId"); beside[id] && ended(e.value) {
+			e.lane += ", result of " + id
 		}
 		input, _ := e.value.(object)["rawInput"].(object)
 		if later, _ := input["run_in_background"].(bool); later {
@@ -129,6 +136,31 @@ func entries(recording, lines []*recorded) map[string][]*entry {
 		out[e.lane] = appended(out[e.lane], e)
 	}
 	return out
+}
+
+// ended: the update says how a call ended.
+func ended(update any) bool {
+	return slices.Contains([]string{"completed", "failed"}, text(update, "status"))
+}
+
+// besideOthers are the calls that ran beside others of the same agent. Which of them ends first is a matter of time.
+func besideOthers(recording []*recorded) map[string]bool {
+	beside, open := map[string]bool{}, map[string][]string{} // open calls, by the call of their subagent
+	for _, r := range recording {
+		update := r.Params["update"]
+		id, parent := text(update, "toolCallId"), text(update, "_meta", "claudeCode", "parentToolUseId")
+		switch {
+		case text(update, "sessionUpdate") == "tool_call":
+			if open[parent] = append(open[parent], id); len(open[parent]) > 1 {
+				for _, other := range open[parent] {
+					beside[other] = true
+				}
+			}
+		case ended(update):
+			open[parent] = slices.DeleteFunc(open[parent], func(other string) bool { return other == id })
+		}
+	}
+	return beside
 }
 
 func orElse(one, other string) string {

@@ -75,7 +75,9 @@ func (s *session) message(m sdk.Message) {
 		s.mu.Unlock()
 		s.announce()
 	case *protocol.InformationalMessage:
-		s.notice(severity(m.Level), m.Content)
+		if s.live() { // what the end of the session causes, such as a hook without an answer, is no news
+			s.notice(severity(m.Level), m.Content)
+		}
 	case *protocol.CompactBoundaryMessage:
 		s.compacted(m)
 	case *protocol.SessionTitleChangedMessage:
