@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // ID is the id of a control request: the JSON token that stood in the line,
@@ -28,7 +30,11 @@ func (id ID) Text() string {
 	case id == "":
 		return ""
 	case id[0] == '"':
-		return string(exactText([]byte(id[1 : len(id)-1])))
+		text := string(id[1 : len(id)-1])
+		if strings.IndexByte(text, '\\') < 0 && utf8.ValidString(text) {
+			return text
+		}
+		return string(exactText([]byte(text)))
 	case id[0] == '-' || id[0] >= '0' && id[0] <= '9':
 		switch v, err := strconv.ParseFloat(string(id), 64); {
 		case err != nil: // no number, or too large for one

@@ -19,6 +19,7 @@ const (
 // it is never run twice.
 type Past struct {
 	Answers []Remembered // oldest first
+	First   []byte       // the first byte of each Who, see [Stamps]
 	Bytes   int
 	Ran     Stamps
 }
@@ -42,7 +43,7 @@ type Stamps struct {
 // answered keeps the answer of a request, and forgets the oldest above the
 // bound.
 func (p *Past) answered(who Identity, line []byte, bound int) {
-	p.Answers = append(p.Answers, Remembered{who, line})
+	p.Answers, p.First = append(p.Answers, Remembered{who, line}), append(p.First, who[0])
 	p.Bytes += len(line) + answerCost
 	n := 0
 	for p.Bytes > bound {
@@ -50,23 +51,26 @@ func (p *Past) answered(who Identity, line []byte, bound int) {
 		n++
 	}
 	clear(p.Answers[:n])
-	if p.Answers = p.Answers[n:]; len(p.Answers) == 0 {
-		p.Answers = nil
+	if p.Answers, p.First = p.Answers[n:], p.First[n:]; len(p.Answers) == 0 {
+		p.Answers, p.First = nil, nil
 	}
 }
 
 // answer is what a request was last answered with; nil when it is not known.
-func (p *Past) answer(who Identity) []byte {
-	for _, a := range slices.Backward(p.Answers) {
-		if a.Who == who {
-			return a.Line
+func (p *Past) answer(who Identity) (line []byte) {
+	for i := 0; ; i++ {
+		n := bytes.IndexByte(p.First[i:], who[0])
+		if n < 0 {
+			return line
+		}
+		if i += n; p.Answers[i].Who == who {
+			line = p.Answers[i].Line
 		}
 	}
-	return nil
 }
 
 // forget gives up the answers.
-func (p *Past) forget() { p.Answers, p.Bytes = nil, 0 }
+func (p *Past) forget() { p.Answers, p.First, p.Bytes = nil, nil, 0 }
 
 // run notes that an MCP message may have run; of more than limit the oldest is
 // forgotten.

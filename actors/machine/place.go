@@ -93,14 +93,14 @@ func signOf(f *protocol.Frame) sign {
 // taskOf is the id of the background task that a frame is of; "" when it is of none.
 // Messages of a subagent name it as agent_id (observed on Claude Code 2.1.329).
 func taskOf(f *protocol.Frame, tasks bool) string {
-	var of struct {
-		AgentID string `json:"agent_id"`
-		TaskID  string `json:"task_id"`
-	}
 	switch {
 	case !tasks:
 	case f.Type == "system" && bytes.Contains(f.Raw, []byte(`"task_id"`)) && f.Subtype != "background_tasks_changed",
 		(f.Type == "assistant" || f.Type == "user") && bytes.Contains(f.Raw, []byte(`"agent_id"`)):
+		var of struct {
+			AgentID string `json:"agent_id"`
+			TaskID  string `json:"task_id"`
+		}
 		if protocol.Unmarshal(f.Raw, &of) != nil {
 			return ""
 		}

@@ -180,7 +180,7 @@ func (m *Routing) Snapshot() State {
 // clone shares nothing that a step changes.
 func (s State) clone() State {
 	s.Turns, s.Calls = slices.Clone(s.Turns), slices.Clone(s.Calls)
-	s.Past.Answers, s.Past.Ran = slices.Clone(s.Past.Answers), s.Past.Ran.clone()
+	s.Past.Answers, s.Past.First, s.Past.Ran = slices.Clone(s.Past.Answers), slices.Clone(s.Past.First), s.Past.Ran.clone()
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
 	s.Recovery.Done, s.Recovery.Shown = slices.Clone(s.Recovery.Done), slices.Clone(s.Recovery.Shown)
