@@ -77,8 +77,8 @@ func (s *toolServer) handle(ctx context.Context, method string, params json.RawM
 }
 
 func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
-	p, err := readCall(params)
-	if err != nil {
+	var p callParams
+	if err := protocol.Unmarshal(params, &p); err != nil {
 		return nil, &mcp.RPCError{Code: mcp.CodeInvalidParams, Message: "tools/call: params: " + err.Error()}
 	}
 	d := s.byName[p.Name]
@@ -103,31 +103,6 @@ type callParams struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Meta      json.RawMessage `json:"_meta"`
-}
-
-// readCall decodes the params of tools/call. The usual shape has a fast path without
-// encoding/json.
-func readCall(params json.RawMessage) (p callParams, err error) {
-	usual := json.Valid(params)
-	for key, value := range protocol.Members(params) {
-		switch string(key) {
-		case "name":
-			var text bool
-			p.Name, text = protocol.StringValue(value)
-			usual = usual && text
-		case "arguments":
-			p.Arguments = value
-		case "_meta":
-			p.Meta = value
-		default:
-			usual = false
-		}
-	}
-	if usual && p.Name != "" {
-		return p, nil
-	}
-	p = callParams{}
-	return p, protocol.Unmarshal(params, &p)
 }
 
 // refusal is the result of a call that no tool has seen. The words before the

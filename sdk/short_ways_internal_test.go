@@ -1,12 +1,10 @@
 package sdk
 
 import (
-	"encoding/json"
 	"reflect"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pgregory.net/rapid"
@@ -49,21 +47,5 @@ func TestTextResultsAreThoseOfTheLibrary(t *testing.T) {
 		require.Contains(t, set, field.Name)
 		reflect.ValueOf(c).Elem().FieldByIndex(field.Index).Set(reflect.ValueOf(set[field.Name]))
 		same(t, &ToolResult{Content: []mcpsdk.Content{c}})
-	}
-}
-
-// TestCallParamsAreThoseOfJSON: the short way reads what the long one reads.
-func TestCallParamsAreThoseOfJSON(t *testing.T) {
-	t.Parallel()
-	for _, raw := range []string{
-		`{"name":"a","arguments":{"x":1},"_meta":{"progressToken":1}}`, `{"name":"a"}`, `{"name":"a","name":"b"}`, `{"NAME":"a"}`, `{"name":"a","Name":"b"}`, `{"Name":"b","name":"a"}`,
-		`{"name":null}`, `{"name":""}`, `{"name":7}`, `{}`, `null`, `[]`, `7`, ``, `{"name":"a"`, `{"name":"a"}}`, `{"name":"a","x":1}`,
-		`{"name":"\u0061","arguments":null}`, ` {"name" : "a" } `,
-	} {
-		var want callParams
-		wantErr := protocol.Unmarshal([]byte(raw), &want)
-		got, err := readCall(json.RawMessage(raw))
-		assert.Equal(t, wantErr, err, raw)
-		assert.Equal(t, want, got, raw)
 	}
 }

@@ -16,9 +16,9 @@ type Prepare func(r *Request) (Job, error)
 type Request struct {
 	Seq    uint64 // the request's number, unique in the session
 	Kind   session.Kind
-	Frame  protocol.Frame
-	Opened time.Time // when it was read
-	Owner  Owner     // nil: the request cannot be dropped
+	Frame  *protocol.Frame // nobody changes it
+	Opened time.Time       // when it was read
+	Owner  Owner           // nil: the request cannot be dropped
 }
 
 // Owner is the part of the session that waits for the answer to a request.

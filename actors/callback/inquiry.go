@@ -45,7 +45,7 @@ type answers struct {
 
 func (a *answers) prepare(r *Request) (Job, error) {
 	job := Job{Name: r.Frame.Subtype}
-	req, err := protocol.DecodeAgentRequest(r.Frame)
+	req, err := protocol.DecodeAgentRequest(*r.Frame)
 	if err != nil {
 		return job, fmt.Errorf("%s request: %w", r.Frame.Subtype, err)
 	}

@@ -141,7 +141,7 @@ func TestHowLongTheHostMayTake(t *testing.T) {
 	} {
 		f, err := protocol.ParseFrame([]byte(line(c.request)))
 		require.NoError(t, err, name)
-		job, err := callback.PrepareInquiry(claude.New(), c.options)(&callback.Request{Frame: f})
+		job, err := callback.PrepareInquiry(claude.New(), c.options)(&callback.Request{Frame: &f})
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, job.Limit, name)
 	}

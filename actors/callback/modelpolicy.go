@@ -28,7 +28,7 @@ func PrepareModelPolicy(d dialect.Dialect, resolve session.ResolveModel, limit t
 	}
 	return func(r *Request) (Job, error) {
 		job := Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return modelPolicyExpired(limit) }}
-		req, err := protocol.DecodeAgentRequest(r.Frame)
+		req, err := protocol.DecodeAgentRequest(*r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("get_model_policy request: %w", err)
 		}

@@ -17,7 +17,7 @@ func PreparePermission(d dialect.Dialect, o *session.Options) Prepare {
 	limit, setBy := o.PersonLimit()
 	return func(r *Request) (Job, error) {
 		job := Job{Limit: limit, SetBy: setBy}
-		req, err := protocol.DecodeAgentRequest(r.Frame)
+		req, err := protocol.DecodeAgentRequest(*r.Frame)
 		if err != nil {
 			return job, fmt.Errorf("can_use_tool request: %w", err)
 		}

@@ -12,7 +12,7 @@ func (a *Actor) begin(ctx context.Context, r *run) context.Context {
 	if a.Trace == nil {
 		return ctx
 	}
-	ctx, r.trace = a.Trace.Callback(ctx, session.TracedCallback{Kind: r.Kind, Name: r.Name, ID: r.ID(), At: r.Opened, Request: r.Frame})
+	ctx, r.trace = a.Trace.Callback(ctx, session.TracedCallback{Kind: r.Kind, Name: r.Name, ID: r.ID(), At: r.Opened, Request: *r.Frame})
 	return ctx
 }
 

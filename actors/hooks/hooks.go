@@ -76,7 +76,7 @@ func noOpinion(context.Context) (json.RawMessage, error) { return json.RawMessag
 func Prepare(d dialect.Dialect, all []session.Hook) callback.Prepare {
 	match := matchers(all)
 	return func(r *callback.Request) (callback.Job, error) {
-		req, err := protocol.DecodeAgentRequest(r.Frame)
+		req, err := protocol.DecodeAgentRequest(*r.Frame)
 		if err != nil {
 			return callback.Job{}, fmt.Errorf("hook_callback request: %w", err)
 		}

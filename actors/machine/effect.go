@@ -21,7 +21,7 @@ type (
 	Run struct {
 		Seq    uint64 // never used twice in a session
 		Kind   session.Kind
-		Frame  protocol.Frame
+		Frame  *protocol.Frame // nobody changes it
 		Opened time.Time
 	}
 

@@ -55,7 +55,7 @@ func (m *Routing) request(f protocol.Frame) {
 		m.commit(r, r.frame.ID.AppendError(nil, "Unsupported control request subtype: "+f.Subtype, "", ""), Answer)
 	default:
 		r.Ran = true
-		m.do(Run{Seq: r.Seq, Kind: r.Kind, Frame: r.frame, Opened: r.Opened})
+		m.do(Run{Seq: r.Seq, Kind: r.Kind, Frame: &r.frame, Opened: r.Opened})
 	}
 }
 

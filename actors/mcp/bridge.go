@@ -150,7 +150,7 @@ func Prepare(b *Bridge) callback.Prepare {
 // prepare runs on the actor, in the order of the agent's requests: nothing of
 // the user's does.
 func (b *Bridge) prepare(r *callback.Request) (callback.Job, error) {
-	req, err := protocol.DecodeAgentRequest(r.Frame)
+	req, err := protocol.DecodeAgentRequest(*r.Frame)
 	if err != nil {
 		return callback.Job{}, fmt.Errorf("mcp_message request: %w", err)
 	}

@@ -55,7 +55,7 @@ func request(t *testing.T, server, message string) *callback.Request {
 	require.NoError(t, err)
 	f, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"cli-1","request":` + string(body) + `}`))
 	require.NoError(t, err)
-	return &callback.Request{Kind: session.KindMCP, Frame: f}
+	return &callback.Request{Kind: session.KindMCP, Frame: &f}
 }
 
 // serving are the options of a session with these servers.
@@ -186,7 +186,7 @@ func TestBrokenMessages(t *testing.T) {
 	assert.ErrorContains(t, err, "srv")
 	other, err := protocol.ParseFrame([]byte(`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`))
 	require.NoError(t, err)
-	_, err = mcp.Prepare(b)(&callback.Request{Frame: other})
+	_, err = mcp.Prepare(b)(&callback.Request{Frame: &other})
 	assert.ErrorContains(t, err, "mcp_message")
 }
 
@@ -446,7 +446,7 @@ func TestDenial(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			response, text := mcp.Denial(request(t, "srv", tt.message).Frame, "why not")
+			response, text := mcp.Denial(*request(t, "srv", tt.message).Frame, "why not")
 			assert.Equal(t, tt.text, text)
 			if tt.response == "" {
 				assert.Nil(t, response)
@@ -473,7 +473,7 @@ func FuzzBridge(f *testing.F) {
 			return // the frame would not have been one
 		}
 		r := request(t, "srv", string(message))
-		mcp.Denial(r.Frame, "no")
+		mcp.Denial(*r.Frame, "no")
 		j, err := mcp.Prepare(b)(r)
 		if err != nil {
 			return

@@ -25,7 +25,8 @@ type call struct {
 	ticket  *Ticket // nil: the server orders nothing
 	request *callback.Request
 
-	place Place // owned by the call's task
+	place Place    // owned by the call's task
+	scope offering // the context of its task
 
 	// id is the call's at the guard, valid while inside is set: it has begun, and the guard
 	// was not told what became of it.
@@ -88,7 +89,7 @@ func (c *call) job() callback.Job {
 func (c *call) begin(ctx context.Context) error {
 	if c.ticket != nil {
 		defer c.ticket.Leave()
-		if err := c.ticket.Wait(ContextWithExecutor(ctx, c.b.cfg.Exec)); err != nil {
+		if err := c.ticket.Wait(c.offers(ctx)); err != nil {
 			return err
 		}
 		c.place = c.server.MCPHandler.(Orderer).Enter(c.tool)
@@ -137,15 +138,13 @@ func (c *call) progressed() {
 	c.alive.Store(&now)
 }
 
+// notify sends a notification to the agent.
+func (c *call) notify(method string, params json.RawMessage) error {
+	return c.b.tell(c.key.server, method, params)
+}
+
 func (c *call) run(ctx context.Context) (json.RawMessage, error) {
-	ctx = ContextWithExecutor(ctx, c.b.cfg.Exec)
-	ctx = ContextWithNotifier(ctx, func(method string, params json.RawMessage) error {
-		return c.b.tell(c.key.server, method, params)
-	})
-	ctx = context.WithValue(ctx, aliveKey, c.progressed)
-	if c.place != nil {
-		ctx = ContextWithPlace(ctx, c.place)
-	}
+	ctx = c.offers(ctx)
 	if refused := c.enter(); refused != nil {
 		answer, err := wrap(failed(c.msg, refused.Error()))
 		if err != nil {

@@ -21,6 +21,34 @@ const (
 	aliveKey
 )
 
+// offering is the context of a call with all of that in one value: each key of its own
+// would be two allocations, for every call.
+type offering struct {
+	context.Context
+	call *call
+}
+
+// offers is the context of the call's task.
+func (c *call) offers(ctx context.Context) context.Context {
+	c.scope = offering{ctx, c}
+	return &c.scope
+}
+
+// Value implements [context.Context].
+func (o *offering) Value(key any) any {
+	switch key {
+	case notifierKey:
+		return o.call.notify
+	case executorKey:
+		return o.call.b.cfg.Exec
+	case aliveKey:
+		return o.call.progressed
+	case placeKey:
+		return o.call.place
+	}
+	return o.Context.Value(key)
+}
+
 // ContextWithNotifier returns a context whose server can send notifications,
 // such as notifications/progress, to the agent. notify may be called from any
 // goroutine; it queues the message and does not wait for the agent.

@@ -32,30 +32,9 @@ type rpcMessage struct {
 	Error   *RPCError       `json:"error,omitempty"`
 }
 
-// readRPC reads a message, which is valid JSON.
-func readRPC(valid json.RawMessage) (m rpcMessage, err error) {
-	for key, value := range protocol.Members(valid) {
-		known := true
-		switch string(key) {
-		case "jsonrpc":
-			m.JSONRPC, known = protocol.StringValue(value)
-		case "id":
-			m.ID = value
-		case "method":
-			m.Method, known = protocol.StringValue(value)
-		case "params":
-			m.Params = value
-		default:
-			known = false
-		}
-		if !known { // a reply, or not the usual form
-			m = rpcMessage{}
-			return m, protocol.Unmarshal(valid, &m)
-		}
-	}
-	if m.Method == "" {
-		err = protocol.Unmarshal(valid, &m)
-	}
+// readRPC reads a message.
+func readRPC(raw json.RawMessage) (m rpcMessage, err error) {
+	err = protocol.Unmarshal(raw, &m)
 	return m, err
 }
 

@@ -94,9 +94,13 @@ func (p *pump) read() bool {
 		return false
 	}
 	p.inStdout.Store(true)
-	n, err := p.out.Read(p.lines.Buffer())
+	buf := p.lines.Buffer()
+	n, err := p.out.Read(buf)
 	p.inStdout.Store(false)
 	p.lines.Commit(n)
+	if lines := bytes.Count(buf[:n], []byte{'\n'}); cap(p.frames) == 0 && lines > 1 {
+		p.frames = make([]protocol.Frame, 0, lines) // room for all, as a stream has many in one read
+	}
 	for line, ok := p.lines.Next(); ok; line, ok = p.lines.Next() {
 		p.take(line)
 	}

@@ -154,7 +154,7 @@ func (s *Side) hear() {
 			for _, m := range all.Kinds[kind].Take() {
 				switch m := m.(type) {
 				case machine.Run:
-					s.open = append(s.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: m.Frame, Opened: m.Opened, seq: m.Seq})
+					s.open = append(s.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: *m.Frame, Opened: m.Opened, seq: m.Seq})
 					s.due.Kinds[m.Kind] = true
 				case machine.Cancel:
 					s.cancel(m)
