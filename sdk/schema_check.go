@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -55,40 +55,56 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 // decodePlain reads one JSON value; its numbers are int64, uint64 or float64,
 // whichever holds them first, so that no whole number of 64 bits loses digits.
 func decodePlain(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
+	if json.Valid(raw) {
+		return plainValue(bytes.TrimSpace(raw), maxDepth)
+	}
 	var v any
-	if err := d.Decode(&v); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(raw)).Decode(&v); err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
-	}
-	return plainNumbers(v, maxDepth)
+	return nil, errors.New("more than one JSON value")
 }
 
-func plainNumbers(v any, depth int) (any, error) {
+// plainValue reads a value of valid JSON, without white space around it.
+func plainValue(valid []byte, depth int) (any, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("nested more than %d deep", maxDepth)
 	}
-	var err error
-	switch v := v.(type) {
-	case json.Number:
-		return plainNumber(v)
-	case []any:
-		for i := range v {
-			if v[i], err = plainNumbers(v[i], depth-1); err != nil {
+	switch valid[0] {
+	case '{':
+		all := map[string]any{}
+		for c := jsonscan.Object(valid, 0); ; {
+			key, value, ok := c.Member()
+			if !ok {
+				return all, nil
+			}
+			v, err := plainValue(c.Bytes(value), depth-1)
+			if err != nil {
 				return nil, err
 			}
+			all[jsonscan.Text(c.Bytes(key))] = v
 		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if v[k], err = plainNumbers(v[k], depth-1); err != nil {
+	case '[':
+		all := []any{}
+		for c := jsonscan.Array(valid, 0); ; {
+			value, ok := c.Element()
+			if !ok {
+				return all, nil
+			}
+			v, err := plainValue(c.Bytes(value), depth-1)
+			if err != nil {
 				return nil, err
 			}
+			all = append(all, v)
 		}
+	case '"':
+		return jsonscan.Text(valid), nil
+	case 't', 'f':
+		return valid[0] == 't', nil
+	case 'n':
+		return nil, nil
 	}
-	return v, nil
+	return plainNumber(json.Number(valid))
 }
 
 func plainNumber(n json.Number) (any, error) {

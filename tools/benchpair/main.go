@@ -51,13 +51,18 @@ func main() {
 	rounds := flag.Int("rounds", 15, "runs of each benchmark in each version")
 	scale := flag.Float64("scale", 1, "factor for the number of messages in one run")
 	most := flag.Float64("most", math.Inf(1), "fail if a ratio is above this")
+	only := flag.String("only", "", "the one kind of messages to measure: stream, hook, perm or mcp")
 	root := flag.String("root", "..", "the checkout")
 	flag.Parse()
-	if *before == "" || *rounds < 1 || *scale <= 0 || flag.NArg() > 0 {
+	known := *only == ""
+	for _, b := range benchmarks {
+		known = known || *only == b.name
+	}
+	if *before == "" || *rounds < 1 || *scale <= 0 || !known || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := compare(*root, *before, *after, *rounds, *scale, *most); err != nil {
+	if err := compare(*root, *before, *after, *only, *rounds, *scale, *most); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -70,7 +75,7 @@ type cost struct {
 	micros, bytes, allocs float64
 }
 
-func compare(root, before, after string, rounds int, scale, most float64) (err error) {
+func compare(root, before, after, only string, rounds int, scale, most float64) (err error) {
 	scratch, err := os.MkdirTemp("", "benchpair")
 	if err != nil {
 		return err
@@ -86,6 +91,9 @@ func compare(root, before, after string, rounds int, scale, most float64) (err e
 	fmt.Printf("%-7s %8s %8s   %-25s %14s %16s\n", "", "old", "new", "new/old (interval)", "bytes", "allocations")
 	above := false
 	for _, b := range benchmarks {
+		if only != "" && only != b.name {
+			continue
+		}
 		n := max(int(float64(b.n)*scale), 1)
 		var costs [2][]cost
 		var ratios []float64
