@@ -1,10 +1,11 @@
 package protocol
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
 )
 
 // The append functions write one line of the wire each, with a fixed order of
@@ -60,11 +61,7 @@ func appendCompact(dst []byte, raw json.RawMessage) ([]byte, error) {
 	if len(raw) == 0 {
 		return dst, fmt.Errorf("no JSON value")
 	}
-	buf := bytes.NewBuffer(dst)
-	if err := json.Compact(buf, raw); err != nil {
-		return dst, err
-	}
-	return buf.Bytes(), nil
+	return jsonscan.AppendCompact(dst, raw)
 }
 
 const hexDigits = "0123456789abcdef"

@@ -198,7 +198,7 @@ func ParseFrame(line []byte) (Frame, error) {
 // into an answer.
 func (f *Frame) setID(value jsonscan.Span) {
 	token := value.Of(f.Raw)
-	if !json.Valid(token) {
+	if !jsonscan.Valid(token) {
 		return
 	}
 	f.ID = ID(token)

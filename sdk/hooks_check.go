@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -45,7 +46,7 @@ func oneOf[S ~string](field string, value S, all ...S) error {
 }
 
 func objectIn(field string, value json.RawMessage) error {
-	if value == nil || json.Valid(value) && bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
+	if value == nil || jsonscan.Valid(value) && bytes.HasPrefix(bytes.TrimSpace(value), []byte("{")) {
 		return nil
 	}
 	return fmt.Errorf("%s is not a JSON object", field)

@@ -55,7 +55,7 @@ func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
 // decodePlain reads one JSON value; its numbers are int64, uint64 or float64,
 // whichever holds them first, so that no whole number of 64 bits loses digits.
 func decodePlain(raw json.RawMessage) (any, error) {
-	if json.Valid(raw) {
+	if jsonscan.Valid(raw) {
 		return plainValue(bytes.TrimSpace(raw), maxDepth)
 	}
 	var v any

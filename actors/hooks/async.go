@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -15,7 +16,7 @@ var errAsyncDecision = errors.New("it is async and decides; the agent does not w
 // contradiction returns an error for an asynchronous output that stops, asks or
 // changes something.
 func contradiction(out json.RawMessage) error {
-	if !json.Valid(out) {
+	if !jsonscan.Valid(out) {
 		return nil // it cannot be sent either
 	}
 	async := false

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/callback"
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -177,7 +178,7 @@ func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 		reply = failed(c.msg, err.Error())
 	case len(result) == 0:
 		return wrapResult(c.msg.ID, json.RawMessage("{}")), nil
-	case !json.Valid(result):
+	case !jsonscan.Valid(result):
 		// It could end the reply early and add members to it.
 		return nil, fmt.Errorf("the result of %s is not one JSON value", c.name)
 	default:

@@ -1,7 +1,9 @@
 package jsonscan_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,11 +27,17 @@ func walk(c jsonscan.Cursor) (keys, values []string, whole bool) {
 var texts = []string{
 	`{}`, ` { } `, `{"a":1}`, `{"a":"\u00e9\"\\","b":[1,{"c":null}],"d":{"e":{}}}`, `{"a":-0.5e+3,"b":true,"c":false}`,
 	``, ` `, `[]`, `"x"`, `{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{"a":1 "b":2}`, `{"a":1}x`, `{"a":01}`, `{"a":1.}`, `{"a":"\x"}`, `{"a":"\u12"}`,
-	"{\"a\":\"\n\"}", `{"a":tru}`, `{"a":[1,]}`, `{"a":[1}`, `{"a":{"b":1]}`, `{a:1}`, `{"a":"`,
+	"{\"a\":\"\n\"}", " [ \t1 , \"a  \\\" b\" , {\r\n\"c\" : null } ]\n", ` true `, ` 5`, `5 5`, strings.Repeat("[", 2000) + strings.Repeat("] ", 2000), `{"a":tru}`, `{"a":[1,]}`, `{"a":[1}`, `{"a":{"b":1]}`, `{a:1}`, `{"a":"`,
 }
 
 func checkStrict(t *testing.T, text []byte) {
 	t.Helper()
+	require.Equal(t, json.Valid(text), jsonscan.Valid(text), "%q", text)
+	wanted := bytes.NewBufferString("before")
+	wantErr := json.Compact(wanted, text)
+	got, err := jsonscan.AppendCompact([]byte("before"), text)
+	require.Equal(t, wantErr, err, "%q", text)
+	require.Equal(t, wanted.String(), string(got), "%q", text)
 	i := jsonscan.Space(text, 0)
 	want := json.Valid(text) && i < len(text) && text[i] == '{'
 	keys, values, whole := walk(jsonscan.StrictObject(text))

@@ -1,9 +1,45 @@
 package jsonscan
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"math/bits"
 )
+
+// Valid is [json.Valid], faster for texts that are valid.
+func Valid(text []byte) bool { return valid(text) || json.Valid(text) }
+
+// AppendCompact appends the text to dst without white space between its values, like
+// [json.Compact].
+func AppendCompact(dst, text []byte) ([]byte, error) {
+	if !valid(text) {
+		buf := bytes.NewBuffer(dst)
+		if err := json.Compact(buf, text); err != nil {
+			return dst, err
+		}
+		return buf.Bytes(), nil
+	}
+	for i := 0; i < len(text); {
+		end := i + 1
+		switch text[i] {
+		case ' ', '\n', '\r', '\t':
+			i = end
+			continue
+		case '"':
+			end = String(text, i)
+		}
+		dst = append(dst, text[i:end]...)
+		i = end
+	}
+	return dst, nil
+}
+
+// valid reports whether the text is valid JSON that is not nested deeper than maxDepth.
+func valid(text []byte) bool {
+	end := validValue(text, Space(text, 0), 1)
+	return end >= 0 && Space(text, end) == len(text)
+}
 
 // maxDepth is how deep objects and arrays of a valid text may be nested.
 const maxDepth = 1000

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -80,5 +81,5 @@ func WithKey(object json.RawMessage, key string, value any) (json.RawMessage, er
 // IsObject reports whether raw is a JSON object.
 func IsObject(raw []byte) bool {
 	trimmed := bytes.TrimLeft(raw, " \t\r\n")
-	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(raw)
+	return len(trimmed) > 0 && trimmed[0] == '{' && jsonscan.Valid(raw)
 }
