@@ -12,17 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/inspect"
-	"github.com/agent-troupe/troupe/internal/world"
 )
 
 const token = "0123456789abcdef-token"
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	w := world.Production(t)
+	rt := newRuntime(t)
 	socket := filepath.Join(privateDir(t), "s.sock")
-	listening(t, w.Runtime, inspect.Config{Socket: socket})
-	port := listening(t, w.Runtime, inspect.Config{Address: "127.0.0.1:0", Token: token}).Addr()
+	listening(t, rt, inspect.Config{Socket: socket})
+	port := listening(t, rt, inspect.Config{Address: "127.0.0.1:0", Token: token}).Addr()
 	for name, c := range map[string]struct {
 		network, address string
 		host             string // default: the address, or localhost
@@ -99,11 +98,11 @@ func with(h http.Header, key, value string) http.Header {
 // TestAHandlerOfOnesOwn is in a server of the user's: without a token nobody gets in.
 func TestAHandlerOfOnesOwn(t *testing.T) {
 	t.Parallel()
-	w := world.Production(t)
+	rt := newRuntime(t)
 	ask := func(access inspect.Access, host, token string) int {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		server := &http.Server{Handler: inspect.Handler(w.Runtime, access)}
+		server := &http.Server{Handler: inspect.Handler(rt, access)}
 		over := make(chan error, 1)
 		go func() { over <- server.Serve(l) }()
 		defer func() { _, _ = server.Close(), <-over }()

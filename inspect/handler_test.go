@@ -27,7 +27,7 @@ import (
 func TestOverASocket(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(privateDir(t), "s.sock")
-	listening(t, asking(t).Runtime, inspect.Config{Socket: socket})
+	listening(t, asking(t), inspect.Config{Socket: socket})
 	report, err := inspect.Fetch(t.Context(), socket)
 	require.NoError(t, err)
 	assert.Equal(t, inspect.Host{PID: os.Getpid(), Program: filepath.Base(os.Args[0]), Socket: socket}, report.Host)
@@ -68,9 +68,9 @@ func TestOverASocket(t *testing.T) {
 // TestEventsOverASocket watches a host of which a session is closed.
 func TestEventsOverASocket(t *testing.T) {
 	t.Parallel()
-	w := asking(t)
+	rt := asking(t)
 	socket := filepath.Join(privateDir(t), "s.sock")
-	listening(t, w.Runtime, inspect.Config{Socket: socket})
+	listening(t, rt, inspect.Config{Socket: socket})
 	require.ErrorContains(t, inspect.Watch(t.Context(), socket, "none", nil), "there is no session with this id")
 
 	heard := make(chan struct{})
@@ -85,7 +85,7 @@ func TestEventsOverASocket(t *testing.T) {
 		})
 	}()
 	require.EventuallyWithT(t, func(c *assert.CollectT) { // the reader may come late
-		_, err := w.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: w.Agent(&scripted.Script{})})
+		_, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New()})
 		assert.NoError(c, err)
 		select {
 		case <-heard:
@@ -93,7 +93,7 @@ func TestEventsOverASocket(t *testing.T) {
 			assert.Fail(c, "nothing was heard")
 		}
 	}, 10*time.Second, time.Millisecond)
-	require.NoError(t, w.Runtime.Session("s").Close(context.Background()))
+	require.NoError(t, rt.Session("s").Close(context.Background()))
 	require.NoError(t, <-over)
 	assert.Equal(t, []string{"s", "Ended", "DEBUG"}, []string{last.Session, last.Type, last.Level})
 	assert.NotEmpty(t, last.Text)

@@ -14,13 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/inspect"
-	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/session"
 )
 
 func TestWhereItDoesNotListen(t *testing.T) {
 	t.Parallel()
-	w := world.Production(t)
+	rt := newRuntime(t)
 	open := privateDir(t)
 	require.NoError(t, os.Chmod(open, 0o755))
 	private := privateDir(t)
@@ -50,7 +49,7 @@ func TestWhereItDoesNotListen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, err := inspect.Listen(w.Runtime, c.cfg)
+			server, err := inspect.Listen(rt, c.cfg)
 			assert.Nil(t, server)
 			var config *session.ConfigError
 			require.ErrorAs(t, err, &config)
@@ -68,7 +67,7 @@ func TestTheSocketIsTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(privateDir(t), "made")
 	socket := filepath.Join(dir, "s.sock")
-	server := listening(t, world.Production(t).Runtime, inspect.Config{Socket: socket})
+	server := listening(t, newRuntime(t), inspect.Config{Socket: socket})
 	assert.Equal(t, socket, server.Addr())
 	st, err := os.Stat(socket)
 	require.NoError(t, err)
@@ -90,7 +89,7 @@ func TestTheSocketIsTheUsersOwn(t *testing.T) {
 // host, which is not.
 func TestSocketsOfOtherHosts(t *testing.T) {
 	t.Parallel()
-	rt := world.Production(t).Runtime
+	rt := newRuntime(t)
 	socket := filepath.Join(privateDir(t), "s.sock")
 	leave(t, socket)
 	_, err := inspect.Fetch(t.Context(), socket)
@@ -119,7 +118,7 @@ func leave(t *testing.T, socket string) {
 
 // TestTheDefaultSocket is where troupe ps looks. What dead hosts left there is removed.
 func TestTheDefaultSocket(t *testing.T) { //nolint:paralleltest // it sets the environment
-	rt := world.Production(t).Runtime
+	rt := newRuntime(t)
 	home := privateDir(t)
 	t.Setenv("XDG_RUNTIME_DIR", home)
 	dir, err := inspect.DefaultDir()

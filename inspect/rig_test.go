@@ -17,7 +17,6 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/inspect"
-	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -49,13 +48,22 @@ func privateDir(t *testing.T) string {
 	return dir
 }
 
-// asking is a world with a session "s" that waits for a permission until the test ends.
-func asking(t *testing.T) *world.World {
+// newRuntime is a runtime that ends with the test.
+func newRuntime(t *testing.T) *runtime.Runtime {
 	t.Helper()
-	w := world.Production(t)
-	spec := runtime.Spec{ID: "s", Dialect: claude.New(), Program: w.Agent(&scripted.Script{Turns: []scripted.Turn{
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
+	return rt
+}
+
+// asking is a runtime with a session "s" that waits for a permission until the test ends.
+func asking(t *testing.T) *runtime.Runtime {
+	t.Helper()
+	rt := newRuntime(t)
+	spec := runtime.Spec{ID: "s", Dialect: claude.New(), Program: scripted.New(scripted.WithScript(&scripted.Script{Turns: []scripted.Turn{
 		{Steps: scripted.Steps{&scripted.ToolUse{Name: "Ba\x1b[2J\u202esh", Input: map[string]any{"command": "ls"}, Gate: "ask"}}},
-	}})}
+	}}))}
 	asked := make(chan struct{})
 	spec.Options.PermissionTimeout = time.Hour
 	spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
@@ -63,7 +71,7 @@ func asking(t *testing.T) *world.World {
 		<-ctx.Done()
 		return protocol.PermissionResult{}, ctx.Err()
 	}
-	s, err := w.Open(t.Context(), spec)
+	s, err := rt.Open(t.Context(), spec)
 	require.NoError(t, err)
 	_, err = s.Send(t.Context(), &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})
 	require.NoError(t, err)
@@ -71,7 +79,7 @@ func asking(t *testing.T) *world.World {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		assert.Equal(c, session.StateAwaitingHost, s.State())
 	}, 10*time.Second, time.Millisecond)
-	return w
+	return rt
 }
 
 // listening serves a runtime until the test ends.

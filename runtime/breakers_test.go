@@ -14,7 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -64,7 +64,7 @@ func most(starts []time.Time) (n int) {
 // configured is a rig in virtual time whose runtime is configured.
 func configured(t *testing.T, cfg runtime.Config) *rig {
 	t.Helper()
-	return &rig{world.Configured(t, 1, cfg)}
+	return &rig{newWorldWith(t, 1, cfg)}
 }
 
 // breaker is that of the only program.
@@ -98,7 +98,7 @@ func (w *rig) heard() *[]string {
 func TestAProgramThatStartsToFail(t *testing.T) {
 	t.Parallel()
 	sessions := 1000
-	if testing.Short() || world.Raced() { // which makes them ten times as slow
+	if testing.Short() || sim.Raced() { // which makes them ten times as slow
 		sessions = 150
 	}
 	w := inSim(t, 1)

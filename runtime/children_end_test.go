@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -157,7 +157,7 @@ func TestAChildThatDoesNotStart(t *testing.T) {
 // returned, and fails if that takes too long.
 func TestCodeOfAChildThatOutlivesItsActor(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 20, 200) {
+	for seed := range sim.Seeds(t, 20, 200) {
 		for _, victim := range []string{"recorder#", "s#"} { // the latter takes its children along
 			change, arm := killing(victim)
 			w := inSim(t, seed, change)

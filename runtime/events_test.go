@@ -16,7 +16,6 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -220,7 +219,7 @@ func TestEventsAreLoggedAtTheirLevels(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	log := slog.New(records{mu: new(sync.Mutex), lines: &lines})
-	w := world.Configured(t, 1, runtime.Config{Logger: log})
+	w := newWorldWith(t, 1, runtime.Config{Logger: log})
 	rt, s := w.Runtime, w.Sched
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 		scripted.Raw("not JSON"), &scripted.Exit{Code: 3},
@@ -252,7 +251,7 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 	t.Parallel()
 	var lines []string
 	h := &asking{Handler: records{mu: new(sync.Mutex), lines: &lines}}
-	rt := world.Configured(t, 1, runtime.Config{Logger: slog.New(h)}).Runtime
+	rt := newWorldWith(t, 1, runtime.Config{Logger: slog.New(h)}).Runtime
 	h.rt = rt
 	session, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
 		scripted.Raw("not JSON"), scripted.Raw(`{"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}`),
@@ -272,7 +271,7 @@ func TestALogHandlerMayAskTheSession(t *testing.T) {
 func TestAFailureAfterTheEndIsLogged(t *testing.T) {
 	t.Parallel()
 	var lines []string
-	w := world.Configured(t, 1, runtime.Config{Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
+	w := newWorldWith(t, 1, runtime.Config{Logger: slog.New(records{mu: new(sync.Mutex), lines: &lines})})
 	rt, s := w.Runtime, w.Sched
 	began, release := make(chan struct{}), make(chan struct{})
 	var events, read []string

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -25,7 +25,7 @@ import (
 // TestLives runs sessions with random scripts, bounds, callbacks, users, and
 // deaths of up to three actors, and checks the invariants after each.
 func TestLives(t *testing.T) {
-	for seed := range world.Seeds(t, 300, 1) {
+	for seed := range sim.Seeds(t, 300, 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { newLife(t, seed).run() })
 	}
 }

@@ -2,7 +2,11 @@ package runtime_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 )
@@ -20,22 +24,44 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(leasesEnv); dir != "" {
 		holdALease(dir)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
+	runtime.ServeGuard() // the hosts of TestGuard are this program, and their guards, too
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(scriptedDir)
+		os.Exit(code)
+	}))
 }
 
+// scriptedDir is where the scripted agent is; "" does not exist.
+var scriptedDir string
+
+// scriptedBinary builds the scripted agent once for all tests of the package.
+var scriptedBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "troupe-scriptedagent-")
+	if err != nil {
+		return "", err
+	}
+	scriptedDir = dir
+	bin := filepath.Join(dir, "scriptedagent")
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/agent-troupe/troupe/agent/scripted/scriptedagent").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the scripted agent: %w: %s", err, out)
+	}
+	return bin, nil
+})
+
 // rig is a world with the vocabulary of these tests.
-type rig struct{ *world.World }
+type rig struct{ *world }
 
 // inSim is a rig in virtual time.
-func inSim(t *testing.T, seed uint64, change ...world.Change) *rig {
+func inSim(t *testing.T, seed uint64, change ...change) *rig {
 	t.Helper()
-	return &rig{world.New(t, seed, change...)}
+	return &rig{newWorld(t, seed, change...)}
 }
 
 // inProduction is a rig on goroutines and the wall clock.
 func inProduction(t *testing.T) *rig {
 	t.Helper()
-	return &rig{world.Production(t)}
+	return &rig{production(t)}
 }
 
 // inBoth runs a test in production and for some seeds in virtual time.
@@ -44,7 +70,7 @@ func inBoth(t *testing.T, test func(t *testing.T, w *rig)) {
 	t.Run("production", func(t *testing.T) { t.Parallel(); test(t, inProduction(t)) })
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range world.Seeds(t, 10, 500) {
+		for seed := range sim.Seeds(t, 10, 500) {
 			test(t, inSim(t, seed))
 		}
 	})

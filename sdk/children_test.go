@@ -80,7 +80,7 @@ func TestAChildUsesTheClient(t *testing.T) {
 		require.NoError(w, c.Err())
 		w.close(c)
 		assert.True(w, first.Failed(), "it was interrupted")
-		for _, e := range w.Reported(events) {
+		for _, e := range w.events(events) {
 			_, failed := e.(*session.ActorFailed)
 			assert.False(w, failed, e)
 		}

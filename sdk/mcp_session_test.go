@@ -19,7 +19,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/parity"
-	kit "github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
@@ -74,9 +73,9 @@ func everywhere(t *testing.T, test func(t *testing.T, d dialect.Dialect, rt *run
 		t.Run(d.Name()+", simulation", func(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(20) {
-				w := kit.New(t, seed)
-				test(t, d, w.Runtime, w.Sched)
-				w.Quiet()
+				w := virtual(t, seed)
+				test(t, d, w.rt, w.sim)
+				w.quiet()
 				w.Finish()
 			}
 		})

@@ -10,17 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
-	kit "github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
-
-// virtual is a world in virtual time, where a delay takes no time.
-func virtual(t *testing.T) *world {
-	t.Helper()
-	return worldOf(t, kit.New(t, 1))
-}
 
 // overloaded is a turn whose model is overloaded, for half a dollar.
 func overloaded() scripted.Turn {
@@ -30,7 +23,7 @@ func overloaded() scripted.Turn {
 
 func TestRetryUntilItSucceeds(t *testing.T) {
 	t.Parallel()
-	w := virtual(t)
+	w := virtual(t, 1)
 	began := w.rt.Clock().Now()
 	tries := []*sdk.Options{w.options(overloaded()), w.options(overloaded()), w.options(turn(scripted.Text("at last")))}
 	var told sdk.Attempts
@@ -84,7 +77,7 @@ func TestRetryGivesUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := virtual(t)
+			w := virtual(t, 1)
 			began := w.rt.Clock().Now()
 			c.policy.Runtime = w.rt
 			calls := 0
@@ -107,7 +100,7 @@ func TestRetryGivesUp(t *testing.T) {
 
 func TestRetryEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	w := virtual(t)
+	w := virtual(t, 1)
 	again := &sdk.ExitError{During: "a turn"}
 	ctx, cancel := context.WithCancelCause(w.Context())
 	enough := errors.New("enough")
@@ -127,7 +120,7 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 func TestRetryIsSeeded(t *testing.T) {
 	t.Parallel()
 	waits := func(seed uint64) (all []time.Duration) {
-		w := worldOf(t, kit.New(t, seed))
+		w := virtual(t, seed)
 		_, failed, _ := sdk.Retry(w.Context(), sdk.RetryPolicy{Runtime: w.rt}, func(context.Context) (int, error) {
 			return 0, &sdk.ExitError{During: "a turn"}
 		})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	kit "github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -75,8 +75,8 @@ func TestUnattendedNeverWaits(t *testing.T) {
 		require.Len(w, r.PermissionDenials, 1)
 		assert.Equal(w, "Bash", r.PermissionDenials[0].ToolName)
 	})
-	for seed := range kit.Seeds(t, 4, 500) {
-		w := worldOf(t, kit.New(t, seed))
+	for seed := range sim.Seeds(t, 4, 500) {
+		w := virtual(t, seed)
 		o := w.options(turn(bash(), scripted.Text("done")))
 		o.Unattended = true
 		o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -242,7 +242,7 @@ func supervised(w *simtests.World, o *sdk.Options) {
 // fewer is a fifth of n with -short, and under the race detector, which takes ten times as
 // long; CI plays all of them without it.
 func fewer(n int) int {
-	if world.Raced() || testing.Short() {
+	if sim.Raced() || testing.Short() {
 		return n / 5
 	}
 	return n

@@ -84,6 +84,9 @@ func (h *host) ReleaseLease(ctx context.Context, l session.Lease) error {
 	return h.Memory.ReleaseLease(ctx, l)
 }
 
+// leased is the id of the session that both hosts want.
+const leased = "3f2b8c1e-7a54-4d0b-9a6e-1c2d3e4f5a6b"
+
 // leasing has two hosts want one session, while one of them loses its way to the store.
 func leasing(w *simtests.World) {
 	w.Faults(simtests.KillActor(0.01), simtests.AgentCrash(0.01), simtests.SplitWrites(0.1))

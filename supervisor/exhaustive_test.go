@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	kit "github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -20,7 +20,7 @@ func TestEveryInterleaving(t *testing.T) {
 	switch {
 	case os.Getenv("TROUPE_SEEDS") != "": // a long run
 		longest = 6
-	case testing.Short(), kit.Raced(): // nothing in it runs concurrently
+	case testing.Short(), sim.Raced(): // nothing in it runs concurrently
 		longest, least = 4, 100
 	}
 	for _, strategy := range []supervisor.Standard{supervisor.OneForOne, supervisor.OneForAll, supervisor.RestForOne} {

@@ -14,10 +14,7 @@ import (
 
 // pairs lists the top-level folders that import each other, each with its reason.
 var pairs = map[string]string{
-	"internal runtime": "internal/world, where tests run whole sessions, is above runtime",
-	"agent internal":   "internal/world plays scripted agents; agent/cloud runs on the kernel's seams",
-	"dialect internal": "internal/world speaks a dialect; dialects read option files",
-	"acp dialect":      "dialect/acp uses the types of acp; acp/acpclient is made of that dialect",
+	"acp dialect": "dialect/acp uses the types of acp; acp/acpclient is made of that dialect",
 }
 
 // TestPairsOfFolders checks that top-level folders import each other only where the table

@@ -99,7 +99,7 @@ var layers = [...][]string{
 	{"actors/callback/callbacktest"},
 	{"actors"},
 	{"runtime"},
-	{"sdk", "internal/world", "inspect"},
+	{"sdk", "inspect"},
 	{"acp/acpagent"},
 	{"fleet/journal"},
 	{"fleet/journal/journaltest", "fleet/queue", "fleet/sharedmcp"},

@@ -27,7 +27,7 @@ const module = "github.com/agent-troupe/troupe/"
 // outside are the files that no simulation runs, with the reason.
 var outside = map[string]string{
 	"internal/kernel/production.go": "the wall clock, goroutines and their monitor, which a simulation replaces",
-	"actors/transport/process.go":   "starts processes of the operating system; internal/osproc and simtests run it with real ones",
+	"actors/transport/process.go":   "starts processes of the operating system; internal/osproc and tests of runtime run it with real ones",
 }
 
 // check is tests and the statements that they have to run.
@@ -45,8 +45,8 @@ func main() {
 	kernel := []string{"./internal/kernel"}
 	tree := []string{"./actors/..."}
 	// Tests called Production or Goroutines run on real goroutines; /production is such
-	// a half of a test.
-	const skip = "-skip=Production|Goroutines|/production"
+	// a half of a test. Those of hard edges start real processes.
+	const skip = "-skip=Production|Goroutines|/production|^TestEdge|^TestGuard|Process|^TestAgentDies|^TestInitializeGoesWrong"
 	var errs []error
 	for _, c := range []check{
 		{"production", 100, kernel, func(name string) bool { return name == "internal/kernel/production.go" }, append([]string{"-run=^TestProduction"}, kernel...)},

@@ -1,6 +1,6 @@
 //go:build linux
 
-package simtests_test
+package runtime_test
 
 import (
 	"bufio"

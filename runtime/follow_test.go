@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -22,7 +22,7 @@ import (
 
 // follower checks what a session.Trace is told while it is told it.
 type follower struct {
-	w        *world.World
+	w        *world
 	spec     runtime.Spec
 	events   []string // that OnEvent got
 	log      []string // all that the trace was told
@@ -37,7 +37,7 @@ type follower struct {
 // followed is where the contexts of callbacks have what the trace has put there.
 type followed struct{}
 
-func follow(w *world.World, spec runtime.Spec) *follower {
+func follow(w *world, spec runtime.Spec) *follower {
 	f := &follower{w: w, spec: spec, turns: map[string]int{}, open: map[string]int{}}
 	f.spec.Options.OnEvent = func(r session.EventRecord) { f.events = append(f.events, fmt.Sprint(r)) }
 	f.spec.Options.Tracer = func(_ context.Context, s session.TracedSession) *session.Trace {
@@ -119,8 +119,8 @@ func (f *follower) content() []string {
 // each turn, message, event and callback once and in order, and of each end.
 func TestKillWhileFollowed(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 2, 200) {
-		calm := world.New(t, seed)
+	for seed := range sim.Seeds(t, 2, 200) {
+		calm := newWorld(t, seed)
 		f := follow(calm, calm.Gated(gated("effect")))
 		require.NoError(t, calm.Play(context.Background(), f.spec, "go", "on"))
 		calm.Finish()
@@ -130,13 +130,13 @@ func TestKillWhileFollowed(t *testing.T) {
 		require.Len(t, f.open, strings.Count(strings.Join(f.log, "\n"), "callback "))
 		require.NotEmpty(t, f.open)
 		for n, what := range calm.Handled() {
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage, kernel.AfterEffect} {
 				where := fmt.Sprintf("seed %d, killed %v message %d (%s)", seed, at, n, what)
 				struck := false
-				w := world.New(t, seed, strike(n, at, &struck))
+				w := newWorld(t, seed, strike(n, at, &struck))
 				g := follow(w, w.Gated(gated("effect")))
 				require.NoError(t, w.Play(context.Background(), g.spec, "go", "on"), where)
 				w.Finish()
@@ -153,10 +153,10 @@ func TestKillWhileFollowed(t *testing.T) {
 // of a seed.
 func TestFollowedHistoryIsTheSame(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 20, 10) {
+	for seed := range sim.Seeds(t, 20, 10) {
 		var hashes, logs []string
 		for i := range 3 {
-			w := world.New(t, seed)
+			w := newWorld(t, seed)
 			f := follow(w, w.Gated(gated("effect")))
 			if i == 0 {
 				f.spec.Options.Tracer = nil
@@ -177,11 +177,11 @@ func TestFollowedHistoryIsTheSame(t *testing.T) {
 // Turns and callbacks of the dead process are over once.
 func TestFollowADeath(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 2, 200) {
+	for seed := range sim.Seeds(t, 2, 200) {
 		for line := 1; line < 40; line++ {
 			for _, restarts := range []int{0, 1} {
 				where := fmt.Sprintf("seed %d, line %d, restarts %d", seed, line, restarts)
-				w := world.New(t, seed)
+				w := newWorld(t, seed)
 				script := gated("effect")
 				script.Default = scripted.Steps{scripted.Text("more")}
 				script.Misbehave.Die = &scripted.Die{Lines: line, Only: "fresh"}
@@ -203,7 +203,7 @@ func TestFollowWhatIsDropped(t *testing.T) {
 	t.Parallel()
 	var all [2][]string
 	for i, discard := range []bool{false, true} {
-		w := world.New(t, 1)
+		w := newWorld(t, 1)
 		spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
 			scripted.Text("a"), &scripted.ToolUse{Name: "Bash", Gate: agent.GateAsk}, scripted.Text("b"),
 		}}}})

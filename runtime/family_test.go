@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -31,7 +31,7 @@ type family struct {
 
 const orders = 6
 
-func newFamily(w *world.World) *family {
+func newFamily(w *world) *family {
 	atOnce := supervisor.Backoff{Initial: supervisor.NoBackoff} // a child that is down when the session ends is not started again
 	f := &family{spec: w.Gated(script())}
 	enter := func(running *int) func() {
@@ -75,7 +75,7 @@ func newFamily(w *world.World) *family {
 
 // check is for the end of the session. What waited when somebody was killed while the
 // children stopped is not handled; nothing else is missing, and nothing comes twice.
-func (f *family) check(w *world.World, where string, kills int) {
+func (f *family) check(w *world, where string, kills int) {
 	require.LessOrEqual(w, len(f.recorded), len(f.events), where)
 	require.Equal(w, f.events[:len(f.recorded)], f.recorded, where)
 	if kills == 0 {
@@ -94,20 +94,20 @@ func (f *family) check(w *world.World, where string, kills int) {
 // handled once, in order.
 func TestKillChildrenOfTheUsersOwn(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 2, 200) {
-		calm := world.New(t, seed)
+	for seed := range sim.Seeds(t, 2, 200) {
+		calm := newWorld(t, seed)
 		f := newFamily(calm)
 		require.NoError(t, calm.Play(context.Background(), f.spec, "go", "on"))
 		calm.Finish()
 		f.check(calm, fmt.Sprint("calm, seed ", seed), 0)
 		for n, what := range calm.Handled() {
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage, kernel.AfterEffect} {
 				where := fmt.Sprintf("seed %d, killed %v message %d (%s)", seed, at, n, what)
 				struck := false
-				w := world.New(t, seed, strike(n, at, &struck))
+				w := newWorld(t, seed, strike(n, at, &struck))
 				f := newFamily(w)
 				require.NoError(t, w.Play(context.Background(), f.spec, "go", "on"), where)
 				w.Finish()
@@ -125,14 +125,14 @@ func TestKillChildrenOfTheUsersOwn(t *testing.T) {
 // another one is being restarted, with each strategy.
 func TestKillSeveralOfAFamily(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 60, 5) {
+	for seed := range sim.Seeds(t, 60, 5) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		deaths := make(map[int]bool)
 		for range 2 + rng.IntN(2) {
 			deaths[rng.IntN(200)] = true
 		}
 		last := -1
-		w := world.New(t, seed, world.Killing(func(n int, _ string, at kernel.Moment) bool {
+		w := newWorld(t, seed, killingWhen(func(n int, _ string, at kernel.Moment) bool {
 			if at != kernel.BeforeMessage || !deaths[n] || n == last {
 				return false
 			}

@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/backend"
 	acpdialect "github.com/agent-troupe/troupe/dialect/acp"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -155,7 +155,7 @@ func callOf(input json.RawMessage) string {
 }
 
 // overACP plays four turns, of which some are interrupted, and closes the session.
-func overACP(w *world.World, a *acpAgent) (u acpUser, err error) {
+func overACP(w *world, a *acpAgent) (u acpUser, err error) {
 	ctx := context.Background()
 	u = acpUser{allowed: map[string]bool{}, results: map[string]int{}}
 	s, err := w.Open(ctx, runtime.Spec{
@@ -230,7 +230,7 @@ func (u *acpUser) saw(m protocol.Message) {
 // allowed it. Each call that the user saw has one result, unless its process died.
 func TestACPWhileThingsDie(t *testing.T) {
 	t.Parallel()
-	ended, deaths, allowed, seeds := 0, 0, 0, world.Seeds(t, 60, 5)
+	ended, deaths, allowed, seeds := 0, 0, 0, sim.Seeds(t, 60, 5)
 	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		a := &acpAgent{rng: rng, dies: float64(seed%3) * 0.02}
@@ -238,7 +238,7 @@ func TestACPWhileThingsDie(t *testing.T) {
 		for range rng.IntN(3) {
 			kills[rng.IntN(150)] = true
 		}
-		w := world.New(t, seed, world.Killing(func(n int, _ string, at kernel.Moment) bool {
+		w := newWorld(t, seed, killingWhen(func(n int, _ string, at kernel.Moment) bool {
 			dies := at == kernel.BeforeMessage && kills[n]
 			delete(kills, n)
 			return dies

@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -61,11 +61,11 @@ func gated(effect string) *scripted.Script {
 func TestSameSeedSameHistory(t *testing.T) {
 	t.Parallel()
 	histories := make(map[string]uint64)
-	n := world.Seeds(t, 20, 10)
+	n := sim.Seeds(t, 20, 10)
 	for seed := range n {
 		var first string
 		for range 2 {
-			w := world.New(t, seed)
+			w := newWorld(t, seed)
 			require.NoError(t, w.Play(context.Background(), w.Gated(script()), "go", "on"))
 			w.Finish()
 			w.Lossless(fmt.Sprint("seed ", seed))
@@ -81,8 +81,8 @@ func TestSameSeedSameHistory(t *testing.T) {
 }
 
 // strike kills the actor of the n-th message, once.
-func strike(n int, at kernel.Moment, struck *bool) world.Change {
-	return world.Killing(func(i int, _ string, when kernel.Moment) bool {
+func strike(n int, at kernel.Moment, struck *bool) change {
+	return killingWhen(func(i int, _ string, when kernel.Moment) bool {
 		if i != n || when != at || *struck {
 			return false
 		}
@@ -97,18 +97,18 @@ func strike(n int, at kernel.Moment, struck *bool) world.Change {
 // happened, but for gates, which may deny.
 func TestKillAnyActorAtAnyMessage(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 2, 200) {
-		calm := world.New(t, seed)
+	for seed := range sim.Seeds(t, 2, 200) {
+		calm := newWorld(t, seed)
 		require.NoError(t, calm.Play(context.Background(), calm.Gated(script()), "go", "on"))
 		calm.Finish()
 		for n, what := range calm.Handled() {
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage} {
 				where := fmt.Sprintf("seed %d, killed %v message %d (%s)", seed, at, n, what)
 				struck := false
-				w := world.New(t, seed, strike(n, at, &struck))
+				w := newWorld(t, seed, strike(n, at, &struck))
 				err := w.Play(context.Background(), w.Gated(script()), "go", "on")
 				require.NoError(t, err, where)
 				w.Finish()
@@ -126,16 +126,16 @@ func TestKillAnyActorAtAnyMessage(t *testing.T) {
 // by the next incarnation.
 func TestKillBetweenEffects(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 1, 400) {
+	for seed := range sim.Seeds(t, 1, 400) {
 		struck := true
 		for n := 0; struck; n++ { // the n-th effect of the run
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			var actor string
 			struck = false
 			effects := -1
-			w := world.New(t, seed, world.Killing(func(_ int, who string, at kernel.Moment) bool {
+			w := newWorld(t, seed, killingWhen(func(_ int, who string, at kernel.Moment) bool {
 				if at != kernel.AfterEffect {
 					return false
 				}
@@ -162,7 +162,7 @@ func TestKillBetweenEffects(t *testing.T) {
 func TestKillNeverOpensAGate(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"permission", "hook"} {
-		spec := func(w *world.World) runtime.Spec {
+		spec := func(w *world) runtime.Spec {
 			spec := w.Gated(script())
 			if gate == "permission" {
 				spec.Options.CanUseTool = func(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
@@ -175,18 +175,18 @@ func TestKillNeverOpensAGate(t *testing.T) {
 			}
 			return spec
 		}
-		for seed := range world.Seeds(t, 1, 400) {
-			calm := world.New(t, seed)
+		for seed := range sim.Seeds(t, 1, 400) {
+			calm := newWorld(t, seed)
 			require.NoError(t, calm.Play(context.Background(), spec(calm), "go"))
 			calm.Finish()
 			require.Empty(t, calm.Effects())
 			for n, what := range calm.Handled() {
-				if world.Skips(seed, n) {
+				if sim.Skips(seed, n) {
 					continue
 				}
 				where := fmt.Sprintf("%s gate, seed %d, killed before message %d (%s)", gate, seed, n, what)
 				struck := false
-				w := world.New(t, seed, strike(n, kernel.BeforeMessage, &struck))
+				w := newWorld(t, seed, strike(n, kernel.BeforeMessage, &struck))
 				require.NoError(t, w.Play(context.Background(), spec(w), "go"), where)
 				w.Finish()
 				w.Lossless(where)
@@ -202,16 +202,16 @@ func TestKillNeverOpensAGate(t *testing.T) {
 // allow.
 func TestCloseAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 1, 400) {
-		calm := world.New(t, seed)
+	for seed := range sim.Seeds(t, 1, 400) {
+		calm := newWorld(t, seed)
 		require.NoError(t, calm.Play(context.Background(), calm.Gated(script()), "go", "on"))
 		calm.Finish()
 		for at := 0; at < calm.Sched.Steps(); at += 3 {
-			if world.Skips(seed, at/3) {
+			if sim.Skips(seed, at/3) {
 				continue
 			}
 			where := fmt.Sprintf("seed %d, closed after %d steps", seed, at)
-			w := world.New(t, seed)
+			w := newWorld(t, seed)
 			done := kernel.NewPromise[error]()
 			w.Sched.Go(func() { done.Resolve(w.Play(context.Background(), w.Gated(script()), "go", "on")) })
 			for range at {
@@ -233,14 +233,14 @@ func TestCloseAtAnyMoment(t *testing.T) {
 // actor dies while another is being restarted.
 func TestKillSeveralActors(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 60, 5) {
+	for seed := range sim.Seeds(t, 60, 5) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		deaths := make(map[int]bool)
 		for range 2 + rng.IntN(2) { // more may all be the session's, which then ends
 			deaths[rng.IntN(120)] = true
 		}
 		last := -1
-		w := world.New(t, seed, world.Killing(func(n int, _ string, at kernel.Moment) bool {
+		w := newWorld(t, seed, killingWhen(func(n int, _ string, at kernel.Moment) bool {
 			if at != kernel.BeforeMessage || !deaths[n] || n == last {
 				return false
 			}
@@ -263,10 +263,10 @@ func TestKillSeveralActors(t *testing.T) {
 func TestRouterAndSessionDieTogether(t *testing.T) {
 	t.Parallel()
 	broke := 0
-	for seed := range world.Seeds(t, 20, 100) {
+	for seed := range sim.Seeds(t, 20, 100) {
 		for n := range 12 { // messages of the session actor before it dies
 			handled, struck, inStep := 0, false, false
-			w := world.New(t, seed, func(c *kernel.Config) {
+			w := newWorld(t, seed, func(c *kernel.Config) {
 				c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
 					switch {
 					case !struck && at == kernel.AfterMessage && strings.HasPrefix(actor, "together#"):

@@ -1,6 +1,6 @@
 //go:build race
 
-package simtests_test
+package runtime_test
 
 // Under the race detector, which allows 8,128 goroutines at a time.
 const (

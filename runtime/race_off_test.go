@@ -1,6 +1,6 @@
 //go:build !race
 
-package simtests_test
+package runtime_test
 
 const (
 	stressSessions  = 200

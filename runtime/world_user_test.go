@@ -1,4 +1,4 @@
-package world
+package runtime_test
 
 import (
 	"context"
@@ -18,11 +18,11 @@ import (
 
 // Gated is a session with a permission gate and a hook that allow, which the
 // history counts, and an MCP server "tools" with the tool "echo".
-func (w *World) Gated(s *scripted.Script) runtime.Spec {
+func (w *world) Gated(s *scripted.Script) runtime.Spec {
 	return runtime.Spec{
 		ID: "s", Dialect: claude.New(), Program: w.Agent(s),
 		Options: session.Options{
-			SDKMCPServers: []*session.MCPServer{{MCPHandler: Echo{}}},
+			SDKMCPServers: []*session.MCPServer{{MCPHandler: echo{}}},
 			CanUseTool: func(_ context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -42,8 +42,8 @@ func (w *World) Gated(s *scripted.Script) runtime.Spec {
 
 // Play sends prompts to one session, reads all that it says, and closes it. It
 // returns the error of the opening or of the closing. Errors of turns, and an
-// end of the stream other than io.EOF, are in [World.TurnErrors].
-func (w *World) Play(ctx context.Context, spec runtime.Spec, prompts ...string) error {
+// end of the stream other than io.EOF, are in [world.TurnErrors].
+func (w *world) Play(ctx context.Context, spec runtime.Spec, prompts ...string) error {
 	s, err := w.Open(ctx, spec)
 	if err != nil {
 		return err
@@ -80,14 +80,14 @@ func (w *World) Play(ctx context.Context, spec runtime.Spec, prompts ...string) 
 	return closeErr
 }
 
-func (w *World) turnFailed(err error) {
+func (w *world) turnFailed(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.history.turns = append(w.history.turns, err)
 }
 
 // readAll reads to the end of the session, which it returns.
-func (w *World) readAll(ctx context.Context, r *runtime.Reader) error {
+func (w *world) readAll(ctx context.Context, r *runtime.Reader) error {
 	defer r.Close()
 	for {
 		m, err := r.Next(ctx)
@@ -101,22 +101,22 @@ func (w *World) readAll(ctx context.Context, r *runtime.Reader) error {
 	}
 }
 
-// Saw is the content that the user of [World.Play] saw, a line each.
-func (w *World) Saw() []string {
+// Saw is the content that the user of [world.Play] saw, a line each.
+func (w *world) Saw() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.history.read)
 }
 
-// TurnErrors are those of the turns that [World.Play] sent.
-func (w *World) TurnErrors() []error {
+// TurnErrors are those of the turns that [world.Play] sent.
+func (w *world) TurnErrors() []error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.history.turns)
 }
 
-// Allowed is how many allows the gate of [World.Gated] gave.
-func (w *World) Allowed() int {
+// Allowed is how many allows the gate of [world.Gated] gave.
+func (w *world) Allowed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.history.allowed
@@ -124,7 +124,7 @@ func (w *World) Allowed() int {
 
 // Lossless is the invariant ordered-lossless: what the user saw is what the
 // agent wrote, in that order, no line twice and none missing.
-func (w *World) Lossless(where string) {
+func (w *world) Lossless(where string) {
 	w.Helper()
 	if wrote, saw := w.Wrote(), w.Saw(); !slices.Equal(wrote, saw) {
 		w.Fatalf("%s: ordered-lossless: the agent wrote\n%q\nand the user saw\n%q", where, wrote, saw)
@@ -132,30 +132,30 @@ func (w *World) Lossless(where string) {
 }
 
 // FailClosed is the invariant of that name: no tool ran without an allow.
-func (w *World) FailClosed(where string) {
+func (w *world) FailClosed(where string) {
 	w.Helper()
 	if effects, allowed := w.Effects(), w.Allowed(); len(effects) > allowed {
 		w.Fatalf("%s: fail-closed: %d allows, and the effects %q", where, allowed, effects)
 	}
 }
 
-// Echo is an MCP server of this process with one tool.
-type Echo struct{}
+// echo is an MCP server of this process with one tool.
+type echo struct{}
 
 // Name implements [session.MCPHandler].
-func (Echo) Name() string { return "tools" }
+func (echo) Name() string { return "tools" }
 
 // Manifest implements [session.MCPHandler].
-func (Echo) Manifest() (initialize, toolsList json.RawMessage, err error) {
+func (echo) Manifest() (initialize, toolsList json.RawMessage, err error) {
 	return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"tools","version":"1"}}`),
 		json.RawMessage(`{"tools":[{"name":"echo","description":"says it back","inputSchema":{"type":"object"}}]}`), nil
 }
 
 // Timeout implements [session.MCPHandler]: none but the session's.
-func (Echo) Timeout(string) time.Duration { return 0 }
+func (echo) Timeout(string) time.Duration { return 0 }
 
 // Handle implements [session.MCPHandler].
-func (Echo) Handle(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
+func (echo) Handle(_ context.Context, method string, _ json.RawMessage) (json.RawMessage, error) {
 	if method != "tools/call" {
 		return json.RawMessage("{}"), nil
 	}

@@ -1,6 +1,6 @@
 //go:build linux
 
-package simtests_test
+package runtime_test
 
 import (
 	"bufio"
@@ -30,7 +30,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -76,7 +76,7 @@ func TestEdgeExitInATurn(t *testing.T) {
 		require.NoError(t, err)
 		turn, err := s.Send(ctx, userText("hi"))
 		require.NoError(t, err)
-		got, err := texts(ctx, s)
+		got, err := answers(ctx, s)
 		assert.Equal(t, []string{"before"}, got)
 		var exit *session.ExitError
 		require.ErrorAs(t, err, &exit)
@@ -195,7 +195,7 @@ func TestEdgeKilledAtEveryLine(t *testing.T) {
 func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 	t.Parallel()
 	deaths := [...]scripted.Die{{Signal: "KILL"}, {}, {Code: 3}}
-	for seed := range world.Seeds(t, 6, 40) {
+	for seed := range sim.Seeds(t, 6, 40) {
 		died := 0
 		for n := 1; ; n++ {
 			die := deaths[seed%uint64(len(deaths))]
@@ -203,7 +203,7 @@ func TestEdgeKilledAtEveryLineInSimulation(t *testing.T) {
 			where := fmt.Sprintf("seed %d, %+v", seed, die)
 			script := gated("count")
 			script.Misbehave.Die = &die
-			w := world.New(t, seed)
+			w := newWorld(t, seed)
 			err := w.Play(context.Background(), w.Gated(script), "go")
 			w.Finish()
 			w.Lossless(where)
@@ -339,8 +339,8 @@ func TestEdgeResultAndExitInMemory(t *testing.T) {
 
 func TestEdgeResultAndExitInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 60, 10) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 60, 10) {
+		w := newWorld(t, seed)
 		exit := lastExits[seed%3]
 		behind(context.Background(), t, w.Runtime, runtime.Spec{Dialect: claude.New(), Program: sprinter{exit}}, int(seed%5), exit)
 		w.Finish()
@@ -516,8 +516,8 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range world.Seeds(t, 5, 100) {
-				w := world.New(t, seed)
+			for seed := range sim.Seeds(t, 5, 100) {
+				w := newWorld(t, seed)
 				script := &scripted.Script{Dialect: c.dialect, Misbehave: c.misbehave}
 				if c.steps != nil {
 					script.Turns = []scripted.Turn{{Steps: c.steps}}
@@ -712,9 +712,9 @@ func behindTheTurn(effect string) *scripted.Script {
 // runs.
 func TestEdgeCloseNeverOpensAGate(t *testing.T) {
 	t.Parallel()
-	run := func(t *testing.T, seed uint64, gate string, script *scripted.Script, until func(w *world.World, asked int64) bool) {
+	run := func(t *testing.T, seed uint64, gate string, script *scripted.Script, until func(w *world, asked int64) bool) {
 		t.Helper()
-		w := world.New(t, seed)
+		w := newWorld(t, seed)
 		spec := w.Gated(script)
 		asked := lateGate(&spec, w.Sched, gate)
 		done := kernel.NewPromise[error]()
@@ -746,14 +746,14 @@ func TestEdgeCloseNeverOpensAGate(t *testing.T) {
 						s.Misbehave = misbehave
 						return s
 					}
-					for seed := range world.Seeds(t, 1, 800) {
+					for seed := range sim.Seeds(t, 1, 800) {
 						steps := 0
-						run(t, seed, gate, play(), func(w *world.World, asked int64) bool {
+						run(t, seed, gate, play(), func(w *world, asked int64) bool {
 							steps = w.Sched.Steps()
 							return asked == 2
 						})
 						for at := 0; at < steps; at += 7 {
-							run(t, seed, gate, play(), func(w *world.World, _ int64) bool { return w.Sched.Steps() >= at })
+							run(t, seed, gate, play(), func(w *world, _ int64) bool { return w.Sched.Steps() >= at })
 						}
 					}
 				})
@@ -770,10 +770,10 @@ func TestEdgeBrokenStdinNeverOpensAGate(t *testing.T) {
 		for name, misbehave := range stoppers {
 			t.Run(gate+", "+name, func(t *testing.T) {
 				t.Parallel()
-				for seed := range world.Seeds(t, 4, 100) {
+				for seed := range sim.Seeds(t, 4, 100) {
 					for lines := range 4 {
 						where := fmt.Sprintf("seed %d, broken after %d lines", seed, lines)
-						w := world.New(t, seed)
+						w := newWorld(t, seed)
 						script := gated("count")
 						script.Misbehave = misbehave
 						spec := w.Gated(script)
@@ -946,8 +946,8 @@ func TestEdgeAgentLeavesItsGroup(t *testing.T) {
 // ends like any other, over closing.
 func TestEdgeStatesOfASessionThatIsGivenUp(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 20, 10) {
-		w := world.New(t, seed, world.Killing(func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") }))
+	for seed := range sim.Seeds(t, 20, 10) {
+		w := newWorld(t, seed, killingWhen(func(_ int, actor string, _ kernel.Moment) bool { return strings.HasPrefix(actor, "s#") }))
 		spec := w.Gated(&scripted.Script{})
 		spec.Options.Supervisors.Session.Intensity = supervisor.Intensity{Max: 3, Window: time.Hour}
 		var states []string

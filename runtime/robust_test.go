@@ -1,6 +1,6 @@
 //go:build linux
 
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -29,9 +29,9 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 	for _, gate := range []string{"permission", "hook"} {
 		t.Run(gate, func(t *testing.T) {
 			t.Parallel()
-			for seed := range world.Seeds(t, 10, 50) {
+			for seed := range sim.Seeds(t, 10, 50) {
 				where := fmt.Sprintf("seed %d", seed)
-				w := world.New(t, seed)
+				w := newWorld(t, seed)
 				script := gated("count")
 				script.Turns = append(script.Turns, scripted.Turn{Steps: scripted.Steps{
 					&scripted.ToolUse{ID: "second", Name: "Bash", Gate: agent.GateAsk, Effect: "count"}, scripted.Text("on"),
@@ -93,14 +93,14 @@ func TestInterruptNeverOpensAGate(t *testing.T) {
 // slowTools is an in-process MCP server whose tool takes its time, and says
 // every so often that it is alive.
 type slowTools struct {
-	world.Echo
+	echo
 	takes, alive time.Duration
 	pass         func(ctx context.Context, d time.Duration) error
 }
 
 func (s slowTools) Handle(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	if method != "tools/call" {
-		return s.Echo.Handle(ctx, method, params)
+		return s.echo.Handle(ctx, method, params)
 	}
 	for rest := s.takes; rest > 0; rest -= s.alive {
 		if err := s.pass(ctx, min(rest, s.alive)); err != nil {
@@ -125,8 +125,8 @@ func TestToolsThatTakeLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range world.Seeds(t, 4, 100) {
-				w := world.New(t, seed)
+			for seed := range sim.Seeds(t, 4, 100) {
+				w := newWorld(t, seed)
 				spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
 					&scripted.MCPCall{Server: "tools", Tool: "echo", Gate: agent.GateAllow}, scripted.Text("done"),
 				}}}})
@@ -179,8 +179,8 @@ func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 	for i := range calls {
 		steps = append(steps, &scripted.ToolUse{ID: fmt.Sprint("t", i), Name: "Bash", Gate: agent.GateAsk, Effect: "count"})
 	}
-	for seed := range world.Seeds(t, 2, 500) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 2, 500) {
+		w := newWorld(t, seed)
 		spec := w.Gated(&scripted.Script{Turns: []scripted.Turn{{Steps: append(steps, scripted.Text("done"))}}})
 		ctx := context.Background()
 		s, err := w.Open(ctx, spec)
@@ -206,7 +206,7 @@ func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 // looks. The session says so at that instant, and so does whatever comes later.
 func TestADeathIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 10, 50) {
+	for seed := range sim.Seeds(t, 10, 50) {
 		inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 			var died time.Time
 			spec := s.spec(func(h *hand) {
@@ -287,7 +287,7 @@ func TestAWaitingSessionDoesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range world.Seeds(t, 4, 100) {
+			for seed := range sim.Seeds(t, 4, 100) {
 				inSimulation(t, seed, runtime.Config{}, func(s *stage) {
 					over := make(chan struct{})
 					sess, state := begin(s, over)
@@ -363,7 +363,7 @@ func TestSessionsDoNotMix(t *testing.T) {
 }
 
 // parrot is an in-process MCP server that answers with what it was asked.
-type parrot struct{ world.Echo }
+type parrot struct{ echo }
 
 func (parrot) Handle(_ context.Context, _ string, params json.RawMessage) (json.RawMessage, error) {
 	return params, nil

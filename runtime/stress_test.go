@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -327,8 +327,8 @@ func TestStressCallbacks(t *testing.T) {
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range world.Seeds(t, 10, 50) {
-			w := world.Configured(t, seed, runtime.Config{Breakers: noServerBreaker()})
+		for seed := range sim.Seeds(t, 10, 50) {
+			w := newWorldWith(t, seed, runtime.Config{Breakers: noServerBreaker()})
 			stress(t, w.Runtime, func() { panic(errStress) }, seed, 4, 40) // the simulation's tasks cannot end their goroutine
 			w.Quiet()
 			w.Finish()

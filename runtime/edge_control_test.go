@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -118,7 +118,7 @@ func callbackKinds() []callbackKind {
 
 // toolServer is an in-process MCP server whose one tool is a callback.
 type toolServer struct {
-	world.Echo
+	echo
 	limit time.Duration
 	f     callback
 }
@@ -202,7 +202,7 @@ func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
 	for _, k := range callbackKinds() {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			inProduction(t, func(s *stage) {
+			onGoroutines(t, func(s *stage) {
 				var answer protocol.Frame
 				sess, log := s.turnWith(func(spec *runtime.Spec) {
 					k.install(spec, 0, func(context.Context) (int, error) { goruntime.Goexit(); return 0, nil })
@@ -300,10 +300,10 @@ func TestCallbacksThatAnswerMuch(t *testing.T) { // alone: it takes memory
 			sizes := []int{20 * mib, 33 * mib}
 			if k.name != "hook" { // whose answers are encoded the fastest
 				sizes = []int{scaled(2*mib, 20*mib), scaled(0, 33*mib)}
-			} else if world.Raced() || testing.Short() {
+			} else if sim.Raced() || testing.Short() {
 				sizes = []int{2 * mib, 0}
 			}
-			inProduction(t, func(s *stage) {
+			onGoroutines(t, func(s *stage) {
 				next := make(chan int, 2)
 				next <- sizes[0]
 				next <- sizes[1]
@@ -521,7 +521,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	onStages(t, func(s *stage) {
 		answers := make(map[string]string)
 		sess, _ := s.turnWith(func(spec *runtime.Spec) {
-			spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: world.Echo{}}}
+			spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: echo{}}}
 			spec.Options.Hooks = []session.Hook{{Event: protocol.HookPreToolUse, Func: func(context.Context, *session.HookCall) (json.RawMessage, error) {
 				panic("nobody asked for this hook")
 			}}}
@@ -611,10 +611,10 @@ func TestTenThousandCallbacks(t *testing.T) { // alone: for the race detector's 
 	switch {
 	case testing.Short():
 		n = 2_000
-	case world.Raced():
+	case sim.Raced():
 		n = 7_000
 	}
-	inProduction(t, func(s *stage) {
+	onGoroutines(t, func(s *stage) {
 		var inFlight atomic.Int64
 		all := make(chan struct{})
 		answers := make(map[string]int)

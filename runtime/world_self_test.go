@@ -1,4 +1,4 @@
-package world_test
+package runtime_test
 
 import (
 	"context"
@@ -8,15 +8,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // spy is a test that notes what it is told instead of failing.
 type spy struct {
@@ -30,7 +26,7 @@ func (s *spy) Errorf(format string, args ...any) {
 func (s *spy) Failed() bool               { return len(s.errors) > 0 }
 func (s *spy) Logf(f string, args ...any) { s.Errorf(f, args...) }
 
-func script() *scripted.Script {
+func gatedScript() *scripted.Script {
 	return &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{
 		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "date"}, Gate: agent.GateAsk, Result: "now", Effect: "effect"}, scripted.Text("done"),
 	}}}}
@@ -38,8 +34,8 @@ func script() *scripted.Script {
 
 func TestAWorldKeepsItsHistory(t *testing.T) {
 	t.Parallel()
-	world.Both(t, 2, func(t *testing.T, w *world.World) {
-		require.NoError(t, w.Play(context.Background(), w.Gated(script()), "go"))
+	inBothWorlds(t, 2, func(t *testing.T, w *world) {
+		require.NoError(t, w.Play(context.Background(), w.Gated(gatedScript()), "go"))
 		assert.Empty(t, w.TurnErrors())
 		assert.NotEmpty(t, w.Saw())
 		w.Lossless("a calm session")
@@ -57,8 +53,8 @@ func TestAWorldKeepsItsHistory(t *testing.T) {
 
 func TestAKillIsInTheHistory(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, 1, world.Killing(func(n int, _ string, at kernel.Moment) bool { return n == 5 && at == kernel.BeforeMessage }))
-	require.NoError(t, w.Play(context.Background(), w.Gated(script()), "go"))
+	w := newWorld(t, 1, killingWhen(func(n int, _ string, at kernel.Moment) bool { return n == 5 && at == kernel.BeforeMessage }))
+	require.NoError(t, w.Play(context.Background(), w.Gated(gatedScript()), "go"))
 	assert.Len(t, w.Crashes(), 1)
 	assert.Contains(t, w.Trace(), "crash ")
 }
@@ -67,19 +63,19 @@ func TestAKillIsInTheHistory(t *testing.T) {
 func TestWhatIsLeftIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		leave func(*world.World)
+		leave func(*world)
 		want  string
 	}{
-		"a timer": {func(w *world.World) { w.Clock().AfterFunc(time.Hour, func() {}) }, "seed 7: a timer outlives the runtime by 1h0m0s"},
-		"a task": {func(w *world.World) {
+		"a timer": {func(w *world) { w.Clock().AfterFunc(time.Hour, func() {}) }, "seed 7: a timer outlives the runtime by 1h0m0s"},
+		"a task": {func(w *world) {
 			w.Executor().Go(func() { _ = w.Executor().Await(context.Background(), make(chan struct{})) })
 		}, "seed 7: 1 tasks left waiting"},
-		"a message that is lost": {func(w *world.World) { w.Errorf("lost: %d", 3) }, "seed 7: lost: 3"},
+		"a message that is lost": {func(w *world) { w.Errorf("lost: %d", 3) }, "seed 7: lost: 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &spy{TB: t}
-			w := world.New(s, 7)
+			w := newWorld(s, 7)
 			c.leave(w)
 			w.Finish()
 			assert.Equal(t, []string{c.want, "the failure is that of seed 7"}, s.errors)
@@ -91,7 +87,7 @@ func TestWhatIsLeftIsReported(t *testing.T) {
 func TestAFailureElsewhereNamesTheSeed(t *testing.T) {
 	t.Parallel()
 	s := &spy{TB: t}
-	w := world.New(s, 9)
+	w := newWorld(s, 9)
 	s.Errorf("expected 1")
 	w.Finish()
 	assert.Equal(t, []string{"expected 1", "the failure is that of seed 9"}, s.errors)

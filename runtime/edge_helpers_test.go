@@ -1,6 +1,6 @@
 //go:build linux
 
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -30,9 +30,9 @@ import (
 // patience bounds every wait of the edge tests; only a failure reaches it.
 const patience = 30 * time.Second
 
-// rig is a runtime on real processes, under watch: what its test leaves behind
+// watched is a runtime on real processes, under watch: what its test leaves behind
 // is looked for from outside. Tests with a rig run alone.
-type rig struct {
+type watched struct {
 	rt    *runtime.Runtime
 	token string // in the arguments of every process of the test
 	temp  string // where agents get their files
@@ -42,12 +42,12 @@ type rig struct {
 // newRig remembers what this process holds. When the test and its subtests are
 // over it shuts the runtime down and requires that nothing is left: no
 // process, no zombie, no goroutine, no descriptor, no file.
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *watched {
 	t.Helper()
 	_, err := scriptedBinary()
 	require.NoError(t, err)
 	warm(t)
-	r := &rig{token: newToken(), temp: t.TempDir()}
+	r := &watched{token: newToken(), temp: t.TempDir()}
 	// Every failure is looked at by itself, whatever has failed before.
 	off := runtime.Breakers{Agent: runtime.BreakerPolicy{Failures: -1}, StartsPerSecond: -1}
 	r.rt, err = runtime.New(runtime.Config{TempDir: r.temp, Breakers: off})
@@ -82,7 +82,7 @@ func newToken() string { return fmt.Sprintf("troupe-edge-%d-%d.", os.Getpid(), t
 
 // spec is a session with a real agent that plays script, in which TOKEN stands
 // for the token of the test.
-func (r *rig) spec(t *testing.T, script string) runtime.Spec {
+func (r *watched) spec(t *testing.T, script string) runtime.Spec {
 	t.Helper()
 	token := fmt.Sprintf("%s%d.", r.token, r.n.Add(1))
 	spec := processSpec(t, token, script)
@@ -209,9 +209,9 @@ func threads(t *testing.T) int {
 	return 0
 }
 
-// texts reads a sequence of messages to its end and returns the text in them,
+// answers reads a sequence of messages to its end and returns the text in them,
 // and the error that came last.
-func texts(ctx context.Context, s *runtime.Session) (got []string, err error) {
+func answers(ctx context.Context, s *runtime.Session) (got []string, err error) {
 	for m, err := range s.Messages(ctx) {
 		if err != nil {
 			return got, err
@@ -227,11 +227,6 @@ func texts(ctx context.Context, s *runtime.Session) (got []string, err error) {
 func ended(ctx context.Context, t *testing.T, s *runtime.Session) {
 	t.Helper()
 	require.NoError(t, kernel.GoExecutor{}.Await(ctx, s.Done()))
-}
-
-// allow lets every tool run.
-func allow(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-	return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 }
 
 // options returns the names of the options that err complains about.

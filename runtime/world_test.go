@@ -1,4 +1,4 @@
-package world
+package runtime_test
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ const maxSteps = 1_000_000
 // World is one run of a test: a runtime, its seams, its agents and a history.
 // It is a testing.TB whose failures name the seed. In simulation it must be used
 // from the test's goroutine and from tasks of the scheduler.
-type World struct {
+type world struct {
 	testing.TB
 	*runtime.Runtime
 
@@ -51,15 +51,15 @@ type history struct {
 	turns   []error
 }
 
-// Change alters the kernel's configuration before a simulation starts. Its Chaos
+// change alters the kernel's configuration before a simulation starts. Its Chaos
 // and OnCrash are called besides the world's own.
-type Change func(*kernel.Config)
+type change func(*kernel.Config)
 
-// Kill decides, for the n-th message of the run, whether to kill its actor.
-type Kill func(n int, actor string, at kernel.Moment) bool
+// kill decides, for the n-th message of the run, whether to kill its actor.
+type kill func(n int, actor string, at kernel.Moment) bool
 
-// Killing is the change that asks kill about each message. A nil kill spares all.
-func Killing(kill Kill) Change {
+// killingWhen is the change that asks kill about each message. A nil kill spares all.
+func killingWhen(kill kill) change {
 	return func(c *kernel.Config) {
 		if kill == nil {
 			return
@@ -74,17 +74,17 @@ func Killing(kill Kill) Change {
 	}
 }
 
-// New returns a world in virtual time. It is finished at the end of the test if
-// [World.Finish] was not called before.
-func New(t testing.TB, seed uint64, change ...Change) *World {
+// newWorld returns a world in virtual time. It is finished at the end of the test if
+// [world.Finish] was not called before.
+func newWorld(t testing.TB, seed uint64, change ...change) *world {
 	t.Helper()
-	return Configured(t, seed, runtime.Config{}, change...)
+	return newWorldWith(t, seed, runtime.Config{}, change...)
 }
 
-// Configured is New with a configuration of the runtime, whose clock is the world's.
-func Configured(t testing.TB, seed uint64, cfg runtime.Config, change ...Change) *World {
+// newWorldWith is New with a configuration of the runtime, whose clock is the world's.
+func newWorldWith(t testing.TB, seed uint64, cfg runtime.Config, change ...change) *world {
 	t.Helper()
-	w := &World{TB: t, Seed: seed, Sched: sim.New(seed)}
+	w := &world{TB: t, Seed: seed, Sched: sim.New(seed)}
 	config := w.Sched.Config()
 	for _, c := range change {
 		c(&config)
@@ -100,38 +100,38 @@ func Configured(t testing.TB, seed uint64, cfg runtime.Config, change ...Change)
 	return w
 }
 
-// Production returns a world on goroutines and the wall clock.
-func Production(t testing.TB) *World {
+// production returns a world on goroutines and the wall clock.
+func production(t testing.TB) *world {
 	t.Helper()
 	rt, err := runtime.New(runtime.Config{})
 	if err != nil {
 		t.Fatalf("start a runtime: %v", err)
 	}
-	w := &World{TB: t, Runtime: rt}
+	w := &world{TB: t, Runtime: rt}
 	w.finishAtEnd()
 	return w
 }
 
-// Both runs a test in production, and for each of the first seeds in simulation.
+// inBothWorlds runs a test in production, and for each of the first seeds in simulation.
 // When the test returns no session may be open.
-func Both(t *testing.T, seeds uint64, test func(*testing.T, *World)) {
+func inBothWorlds(t *testing.T, seeds uint64, test func(*testing.T, *world)) {
 	t.Helper()
-	run := func(t *testing.T, w *World) {
+	run := func(t *testing.T, w *world) {
 		test(t, w)
 		w.Quiet()
-		if open := Unended(w.Runtime); len(open) > 0 {
+		if open := unended(w.Runtime); len(open) > 0 {
 			w.Errorf("sessions left open: %q", open)
 		}
 		w.Finish()
 	}
 	t.Run("production", func(t *testing.T) {
 		t.Parallel()
-		run(t, Production(t))
+		run(t, production(t))
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
 		for seed := range seeds {
-			if run(t, New(t, seed)); t.Failed() {
+			if run(t, newWorld(t, seed)); t.Failed() {
 				return
 			}
 		}
@@ -139,7 +139,7 @@ func Both(t *testing.T, seeds uint64, test func(*testing.T, *World)) {
 }
 
 // record makes the kernel report messages and crashes to the history.
-func (w *World) record(config *kernel.Config) {
+func (w *world) record(config *kernel.Config) {
 	chaos, onCrash := config.Chaos, config.OnCrash
 	config.Chaos = func(actor string, m any, at kernel.Moment) bool {
 		if at == kernel.BeforeMessage && !w.Mute {
@@ -160,7 +160,7 @@ func (w *World) record(config *kernel.Config) {
 
 // finishAtEnd finishes the world at the end of the test. A world that is
 // finished before is not kept until then.
-func (w *World) finishAtEnd() {
+func (w *world) finishAtEnd() {
 	w.failed = w.Failed()
 	left := &unfinished{w}
 	w.left = left
@@ -172,21 +172,21 @@ func (w *World) finishAtEnd() {
 }
 
 // unfinished is what the end of a test has to finish.
-type unfinished struct{ world *World } // or nil
+type unfinished struct{ world *world } // or nil
 
 // Errorf fails the test and names the seed.
-func (w *World) Errorf(format string, args ...any) {
+func (w *world) Errorf(format string, args ...any) {
 	w.Helper()
 	w.TB.Errorf("%s"+format, append([]any{w.where()}, args...)...)
 }
 
-// Fatalf is [World.Errorf], and ends the test.
-func (w *World) Fatalf(format string, args ...any) {
+// Fatalf is [world.Errorf], and ends the test.
+func (w *world) Fatalf(format string, args ...any) {
 	w.Helper()
 	w.TB.Fatalf("%s"+format, append([]any{w.where()}, args...)...)
 }
 
-func (w *World) where() string {
+func (w *world) where() string {
 	if w.Sched == nil {
 		return "production: "
 	}
@@ -194,7 +194,7 @@ func (w *World) where() string {
 }
 
 // Quiet runs a simulation until nothing is left to do; virtual time passes.
-func (w *World) Quiet() {
+func (w *world) Quiet() {
 	w.Helper()
 	if w.Sched == nil {
 		return
@@ -206,7 +206,7 @@ func (w *World) Quiet() {
 
 // Finish shuts the runtime down and checks that nothing is left of it: no
 // session, no agent, no task, no timer.
-func (w *World) Finish() {
+func (w *world) Finish() {
 	w.Helper()
 	if w.left.world == nil {
 		return
@@ -242,8 +242,8 @@ func (w *World) Finish() {
 	}
 }
 
-// Unended lists the sessions that have not ended, with their states.
-func Unended(rt *runtime.Runtime) []string {
+// unended lists the sessions that have not ended, with their states.
+func unended(rt *runtime.Runtime) []string {
 	var open []string
 	for _, s := range rt.Sessions() {
 		if !s.State().Terminal() {
@@ -254,7 +254,7 @@ func Unended(rt *runtime.Runtime) []string {
 }
 
 // Await waits for done as a task of the world does.
-func (w *World) Await(done <-chan struct{}) {
+func (w *world) Await(done <-chan struct{}) {
 	w.Helper()
 	if err := w.Executor().Await(w.Context(), done); err != nil {
 		w.Fatalf("wait: %v", err)
@@ -262,7 +262,7 @@ func (w *World) Await(done <-chan struct{}) {
 }
 
 // Pass lets time go by.
-func (w *World) Pass(d time.Duration) {
+func (w *world) Pass(d time.Duration) {
 	w.Helper()
 	over := make(chan struct{})
 	w.Clock().AfterFunc(d, func() { close(over) })
@@ -270,20 +270,20 @@ func (w *World) Pass(d time.Duration) {
 }
 
 // Task runs fn as a task, and returns how to wait for its end.
-func (w *World) Task(fn func()) (wait func()) {
+func (w *world) Task(fn func()) (wait func()) {
 	done := make(chan struct{})
 	w.Executor().Go(func() { defer close(done); fn() })
 	return func() { w.Helper(); w.Await(done) }
 }
 
 // Note adds a line to the trace, with the virtual time.
-func (w *World) Note(format string, args ...any) {
+func (w *world) Note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note(format, args...)
 }
 
-func (w *World) note(format string, args ...any) {
+func (w *world) note(format string, args ...any) {
 	if w.Sched == nil || w.Mute {
 		return // a trace without a seed is useless
 	}
@@ -292,16 +292,16 @@ func (w *World) note(format string, args ...any) {
 }
 
 // Trace is all that was noted, a line each.
-func (w *World) Trace() string { return w.history.trace.String() }
+func (w *world) Trace() string { return w.history.trace.String() }
 
 // Hash is that of the trace: equal seeds and scenarios have equal hashes.
-func (w *World) Hash() string {
+func (w *world) Hash() string {
 	sum := sha256.Sum256(w.history.trace.Bytes())
 	return hex.EncodeToString(sum[:])
 }
 
 // Handled names every message of every actor, in order.
-func (w *World) Handled() []string { return w.history.handled }
+func (w *world) Handled() []string { return w.history.handled }
 
 // Crashes are those of the actors, in order.
-func (w *World) Crashes() []kernel.Crash { return w.history.crashes }
+func (w *world) Crashes() []kernel.Crash { return w.history.crashes }

@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -22,7 +22,6 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
-	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -42,20 +41,20 @@ func onStages(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	t.Run("production", func(t *testing.T) {
 		t.Parallel()
-		inProduction(t, play)
+		onGoroutines(t, play)
 	})
 	t.Run("simulation", func(t *testing.T) {
 		t.Parallel()
-		for seed := range world.Seeds(t, 4, 200) {
+		for seed := range sim.Seeds(t, 4, 200) {
 			inSimulation(t, seed, runtime.Config{}, play)
 		}
 	})
 }
 
-// inProduction plays a test on the production seams. Nothing may be left.
-func inProduction(t *testing.T, play func(s *stage)) {
+// onGoroutines plays a test on the production seams. Nothing may be left.
+func onGoroutines(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	w := world.Production(t)
+	w := production(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	play(&stage{T: t, ctx: ctx, rt: w.Runtime})
@@ -66,7 +65,7 @@ func inProduction(t *testing.T, play func(s *stage)) {
 // that waits.
 func inSimulation(t *testing.T, seed uint64, cfg runtime.Config, play func(s *stage)) {
 	t.Helper()
-	w := world.Configured(t, seed, cfg)
+	w := newWorldWith(t, seed, cfg)
 	w.Mute = true // nothing of a stage reads it, and some measure memory
 	play(&stage{T: t, ctx: context.Background(), rt: w.Runtime, sched: w.Sched})
 	w.Finish()
@@ -482,7 +481,7 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 				case c.fills:
 				case testing.Short() && !c.deaf:
 					c.volume /= 32
-				case testing.Short() || world.Raced():
+				case testing.Short() || sim.Raced():
 					c.volume /= 8
 				}
 				spec := s.spec(func(h *hand) {
@@ -531,12 +530,12 @@ func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memo
 func TestAnIdleSessionForgetsItsAnswers(t *testing.T) { // alone: it measures memory
 	const size = 8 << 10
 	sessions, callbacks := 10, 1200
-	if world.Raced() || testing.Short() {
+	if sim.Raced() || testing.Short() {
 		sessions, callbacks = 2, 200
 	}
 	weigh := func(t *testing.T, k callbackKind, n int) (each int64) {
 		t.Helper()
-		inProduction(t, func(s *stage) {
+		onGoroutines(t, func(s *stage) {
 			before := heap()
 			for range sessions {
 				spec := s.spec(func(h *hand) {

@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -24,7 +24,7 @@ type rests struct {
 	args [][]string // of each process
 }
 
-func newRests(w *world.World) *rests {
+func newRests(w *world) *rests {
 	r := &rests{}
 	s := gated("count")
 	s.Turns = append(s.Turns, scripted.Turn{Steps: scripted.Steps{scripted.Text("again")}})
@@ -35,7 +35,7 @@ func newRests(w *world.World) *rests {
 }
 
 // reading reads all messages of a session, on a task of its own.
-func reading(w *world.World, s *runtime.Session) (wait func()) {
+func reading(w *world, s *runtime.Session) (wait func()) {
 	r, err := s.Read()
 	require.NoError(w, err)
 	return w.Task(func() {
@@ -64,8 +64,8 @@ func say(s *runtime.Session, prompt string) error {
 // another one, which takes up the session.
 func TestPassivate(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 10, 20) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 10, 20) {
+		w := newWorld(t, seed)
 		r := newRests(w)
 		ctx := context.Background()
 		s, err := w.Open(ctx, r.spec)
@@ -99,7 +99,7 @@ func TestPassivate(t *testing.T) {
 // started like the first.
 func TestPassivateBeforeTheFirstTurn(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, 1)
+	w := newWorld(t, 1)
 	r := newRests(w)
 	s, err := w.Open(t.Context(), r.spec)
 	require.NoError(w, err)
@@ -117,8 +117,8 @@ func TestPassivateBeforeTheFirstTurn(t *testing.T) {
 func TestPassivateAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	woken, refused := 0, 0
-	for seed := range world.Seeds(t, 60, 5) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 60, 5) {
+		w := newWorld(t, seed)
 		r := newRests(w)
 		ctx := context.Background()
 		s, err := w.Open(ctx, r.spec)
@@ -161,7 +161,7 @@ func TestPassivateAtAnyMoment(t *testing.T) {
 // is passivated and wakes.
 func TestKillWhilePassivated(t *testing.T) {
 	t.Parallel()
-	play := func(w *world.World) []error {
+	play := func(w *world) []error {
 		r := newRests(w)
 		ctx := context.Background()
 		s, err := w.Open(ctx, r.spec)
@@ -175,17 +175,17 @@ func TestKillWhilePassivated(t *testing.T) {
 		done()
 		return errs
 	}
-	for seed := range world.Seeds(t, 1, 200) {
-		calm := world.New(t, seed)
+	for seed := range sim.Seeds(t, 1, 200) {
+		calm := newWorld(t, seed)
 		require.Equal(calm, make([]error, 5), play(calm))
 		calm.Finish()
 		for n, what := range calm.Handled() {
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			for _, at := range []kernel.Moment{kernel.BeforeMessage, kernel.AfterMessage} {
 				struck := false
-				w := world.New(t, seed, strike(n, at, &struck))
+				w := newWorld(t, seed, strike(n, at, &struck))
 				require.Equal(w, make([]error, 5), play(w), "killed %v message %d (%s)", at, n, what)
 				w.Finish()
 				w.FailClosed("")
@@ -197,7 +197,7 @@ func TestKillWhilePassivated(t *testing.T) {
 // TestPassivateAfter: by the clock, and only an idle session.
 func TestPassivateAfter(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, 3)
+	w := newWorld(t, 3)
 	r := newRests(w)
 	r.spec.Options.PassivateAfter = time.Minute
 	s, err := w.Open(t.Context(), r.spec)
@@ -227,7 +227,7 @@ func TestPassivateAfter(t *testing.T) {
 // process would differ keeps the one that it has.
 func TestWhatKeepsAProcess(t *testing.T) {
 	t.Parallel()
-	w := world.New(t, 5)
+	w := newWorld(t, 5)
 	r := newRests(w)
 	r.spec.Options.PassivateAfter = time.Minute
 	hold := make(chan struct{})

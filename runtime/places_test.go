@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
@@ -24,7 +24,7 @@ import (
 // capped is an agent of which only so many may live at once.
 type capped struct {
 	agent.Program
-	w    *world.World
+	w    *world
 	most int
 }
 
@@ -36,7 +36,7 @@ func (p capped) Serve(l agent.Launch, port agent.Port) agent.Exit {
 
 // crowd has more sessions than there may be processes, each with some turns and pauses,
 // and returns how often one made room.
-func crowd(w *world.World, sessions, most int) (madeRoom int64) {
+func crowd(w *world, sessions, most int) (madeRoom int64) {
 	ctx := context.Background()
 	var all []func()
 	for n := range sessions {
@@ -79,12 +79,12 @@ func TestIdleSessionsMakeRoom(t *testing.T) {
 	const sessions, most = 5, 2
 	cfg := runtime.Config{Admission: runtime.Admission{MaxProcesses: most}}
 	made := int64(0)
-	for seed := range world.Seeds(t, 20, 10) {
-		calm := world.Configured(t, seed, cfg)
+	for seed := range sim.Seeds(t, 20, 10) {
+		calm := newWorldWith(t, seed, cfg)
 		made += crowd(calm, sessions, most)
 		for i := range 3 {
 			struck, n := false, int(seed*7919+uint64(i)*104729)%len(calm.Handled())
-			made += crowd(world.Configured(t, seed, cfg, strike(n, kernel.BeforeMessage, &struck)), sessions, most)
+			made += crowd(newWorldWith(t, seed, cfg, strike(n, kernel.BeforeMessage, &struck)), sessions, most)
 			assert.True(t, struck)
 		}
 	}
@@ -94,7 +94,7 @@ func TestIdleSessionsMakeRoom(t *testing.T) {
 // TestTheIdlestMakesRoom: the session that is idle longest goes first.
 func TestTheIdlestMakesRoom(t *testing.T) {
 	t.Parallel()
-	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 3}})
+	w := newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 3}})
 	ctx := context.Background()
 	var open []*runtime.Session
 	add := func() {
@@ -145,7 +145,7 @@ func TestTheIdlestMakesRoom(t *testing.T) {
 // that is over, also if no state of it changes then.
 func TestWhoIsNeededStays(t *testing.T) {
 	t.Parallel()
-	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+	w := newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
 	ctx := context.Background()
 	script := gated("count")
 	script.Misbehave.AnswerDelay = 12 * time.Second
@@ -172,7 +172,7 @@ func TestWhoIsNeededStays(t *testing.T) {
 // it waits for a place. It does not keep the place that it gets.
 func TestAPlaceThatNobodyNeeds(t *testing.T) {
 	t.Parallel()
-	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+	w := newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
 	ctx := context.Background()
 	open := func(id string, persist bool) *runtime.Session {
 		spec := w.Gated(gated("count"))
@@ -199,7 +199,7 @@ func TestAPlaceThatNobodyNeeds(t *testing.T) {
 // others. One that waits says so, and goes on as soon as there is room.
 func TestSpawnersHaveTheirOwnPlaces(t *testing.T) {
 	t.Parallel()
-	w := world.Configured(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1, MaxSpawned: 1}})
+	w := newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1, MaxSpawned: 1}})
 	ctx := context.Background()
 	spec := func(id string, s session.Spawner) runtime.Spec {
 		spec := w.Gated(gated("count"))
@@ -269,8 +269,8 @@ func TestADeadSessionMakesRoom(t *testing.T) {
 // whose agent died goes on first.
 func TestADeadSessionThatIsNeeded(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 10, 20) {
-		w := world.Configured(t, seed, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
+	for seed := range sim.Seeds(t, 10, 20) {
+		w := newWorldWith(t, seed, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1}})
 		ctx := context.Background()
 		var steps scripted.Steps
 		for range 9 {

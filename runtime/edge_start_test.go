@@ -1,6 +1,6 @@
 //go:build linux
 
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/internal/osproc"
-	"github.com/agent-troupe/troupe/internal/world"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -291,8 +291,8 @@ func TestEdgeOpenGivenUp(t *testing.T) {
 // of the ladder.
 func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 10, 10) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 10, 10) {
+		w := newWorld(t, seed)
 		began := w.Sched.Now()
 		_, err := w.Open(context.Background(), w.Gated(&scripted.Script{
 			Misbehave: scripted.Misbehaviour{Initialize: scripted.InitializeFault{Mode: "never"}, IgnoreEOF: true, TrapTerm: true},
@@ -309,11 +309,11 @@ func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 // or twice, well or badly, and closes. Whatever came first counts.
 func TestEdgeInitializeByTheClock(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 3, 40) {
+	for seed := range sim.Seeds(t, 3, 40) {
 		for _, mode := range []string{"", "twice", "refuse", "empty"} {
 			for _, delay := range []time.Duration{0, 119 * time.Second, 120 * time.Second, 121 * time.Second, 123 * time.Second} {
 				where := fmt.Sprintf("seed %d, mode %q, after %v", seed, mode, delay)
-				w := world.New(t, seed)
+				w := newWorld(t, seed)
 				spec := w.Gated(&scripted.Script{
 					Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Text("hello")}}},
 					Misbehave: scripted.Misbehaviour{
@@ -350,7 +350,7 @@ func TestEdgeInitializeByTheClock(t *testing.T) {
 	}
 }
 
-func qoderSpec(t *testing.T, r *rig, script string) runtime.Spec {
+func qoderSpec(t *testing.T, r *watched, script string) runtime.Spec {
 	t.Helper()
 	spec := r.spec(t, "dialect: qoder\n"+script)
 	spec.Dialect = qoder.New()
@@ -459,8 +459,8 @@ func (n noSpawner) Spawn(context.Context, session.Command) (session.Process, err
 // events: the user learns why, at whichever call.
 func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 20, 10) {
-		w := world.New(t, seed)
+	for seed := range sim.Seeds(t, 20, 10) {
+		w := newWorld(t, seed)
 		spec := w.Gated(&scripted.Script{Dialect: agent.Qoder, ProtocolVersion: "2.0.0"})
 		spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
 		s, err := w.Open(context.Background(), spec)
@@ -479,9 +479,9 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 // of the start, and a session whose agent refuses it is not opened.
 func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 20, 10) {
+	for seed := range sim.Seeds(t, 20, 10) {
 		for refuse := range 2 {
-			w := world.New(t, seed)
+			w := newWorld(t, seed)
 			script := &scripted.Script{Dialect: agent.Qoder}
 			script.Misbehave.AnswerDelay = time.Second
 			if refuse > 0 {

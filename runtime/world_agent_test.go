@@ -1,4 +1,4 @@
-package world
+package runtime_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // Agent plays a script. The world knows whether it lives, what it wrote, and
 // which side effects its tools had.
-func (w *World) Agent(s *scripted.Script) agent.Program {
+func (w *world) Agent(s *scripted.Script) agent.Program {
 	return program{scripted.New(scripted.WithScript(s), scripted.WithEffect(func(_, line string) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -24,7 +24,7 @@ func (w *World) Agent(s *scripted.Script) agent.Program {
 
 type program struct {
 	agent.Program
-	w *World
+	w *world
 }
 
 func (p program) Serve(l agent.Launch, port agent.Port) agent.Exit {
@@ -33,7 +33,7 @@ func (p program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	return p.Program.Serve(l, &recorder{Port: port, w: p.w})
 }
 
-func (w *World) count(n int) {
+func (w *world) count(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.living += n
@@ -43,7 +43,7 @@ func (w *World) count(n int) {
 // recorder keeps the lines that an agent writes.
 type recorder struct {
 	agent.Port
-	w    *World
+	w    *world
 	rest []byte
 }
 
@@ -62,7 +62,7 @@ func (r *recorder) Write(b []byte) error {
 	}
 }
 
-func (w *World) said(line string) {
+func (w *world) said(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.note("agent %s", line)
@@ -75,21 +75,21 @@ func (w *World) said(line string) {
 }
 
 // Agents is how many live, and how many were ever started.
-func (w *World) Agents() (living, ever int) {
+func (w *world) Agents() (living, ever int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.living, w.ever
 }
 
 // Effects are the side effects of the agents' tools.
-func (w *World) Effects() []string {
+func (w *world) Effects() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.history.effects)
 }
 
 // Wrote is the content that agents wrote, a line each.
-func (w *World) Wrote() []string {
+func (w *world) Wrote() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.history.wrote)

@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -163,7 +163,7 @@ func TestAProcessThatFloods(t *testing.T) { // alone: it measures memory
 	lines := scaled(volume(), 1024*mib) / size
 	for _, interrupt := range []bool{false, true} {
 		t.Run(fmt.Sprintf("interrupt %v", interrupt), func(t *testing.T) {
-			inProduction(t, func(s *stage) {
+			onGoroutines(t, func(s *stage) {
 				spec := processSpec(t, newID(), fmt.Sprintf("turns: [{steps: [{flood: {count: %d, size: %d}}]}]", lines, size))
 				log := listen(&spec)
 				sess := s.open(spec)
@@ -569,7 +569,7 @@ func TestCloseWithBothPipesFull(t *testing.T) {
 	}
 	t.Run("process", func(t *testing.T) {
 		t.Parallel()
-		inProduction(t, func(s *stage) {
+		onGoroutines(t, func(s *stage) {
 			token := newID()
 			spec := processSpec(t, token, "turns: [{steps: [{flood: {count: 10000000, size: 1000}}]}]\nmisbehave: {trap_term: true, ignore_eof: true}")
 			sess := s.open(spec)
@@ -1084,10 +1084,10 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 // quarter each idle, in a turn, at a gate, and held up for want of a reader.
 func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 1000
-	if world.Raced() || testing.Short() {
+	if sim.Raced() || testing.Short() {
 		n = 200
 	}
-	inProduction(t, func(s *stage) {
+	onGoroutines(t, func(s *stage) {
 		plays := []func(h *hand){
 			gentle,
 			func(h *hand) { h.prompt() },

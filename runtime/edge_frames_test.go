@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"bytes"
@@ -213,7 +213,7 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 		}
 	}
 	sizes := []int{2 * mib, 20 * mib, 64 * mib, 64*mib + 1, 80 * mib, 2 * mib}
-	inProduction(t, func(s *stage) {
+	onGoroutines(t, func(s *stage) {
 		spec := s.spec(func(h *hand) {
 			uuid := h.prompt()
 			for _, size := range sizes {
@@ -248,7 +248,7 @@ func TestLargeLines(t *testing.T) { // alone: it takes memory
 
 // TestLargeLinesOfAProcess does it through a real pipe.
 func TestLargeLinesOfAProcess(t *testing.T) { // alone: it takes memory
-	inProduction(t, func(s *stage) {
+	onGoroutines(t, func(s *stage) {
 		spec := processSpec(t, newID(), `turns: [{steps: [{huge: {bytes: 7MiB}}, {huge: {bytes: 20MiB}}, {text: after}]}]`)
 		spec.Options.MaxLine = 8 * mib
 		log := listen(&spec)

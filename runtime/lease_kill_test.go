@@ -1,4 +1,4 @@
-package simtests_test
+package runtime_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel"
-	"github.com/agent-troupe/troupe/internal/world"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -52,9 +52,9 @@ const leased = "3f2b8c1e-7a54-4d0b-9a6e-1c2d3e4f5a6b"
 // second is told, and starts nothing.
 func TestASessionHasALease(t *testing.T) {
 	t.Parallel()
-	for seed := range world.Seeds(t, 10, 20) {
+	for seed := range sim.Seeds(t, 10, 20) {
 		held := newRights()
-		w := world.Configured(t, seed, runtime.Config{Leases: held})
+		w := newWorldWith(t, seed, runtime.Config{Leases: held})
 		r := newRests(w)
 		r.spec.Options.SessionID = leased
 		s, err := w.Open(t.Context(), r.spec)
@@ -93,7 +93,7 @@ func TestALeaseOfASessionThatTheAgentChooses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			held := newRights()
-			w := world.Configured(t, 1, runtime.Config{Leases: held})
+			w := newWorldWith(t, 1, runtime.Config{Leases: held})
 			r := newRests(w)
 			r.spec.Program = w.Agent(&scripted.Script{SessionID: leased, Default: scripted.Steps{scripted.Text("more")}})
 			if taken {
@@ -129,7 +129,7 @@ func TestLeasesThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := world.Configured(t, 1, runtime.Config{Leases: held})
+			w := newWorldWith(t, 1, runtime.Config{Leases: held})
 			r := newRests(w)
 			r.spec.Options.Resume = leased
 			_, err := w.Open(t.Context(), r.spec)
@@ -145,7 +145,7 @@ func TestLeasesThatFail(t *testing.T) {
 // dies and is resumed: no two processes hold the lease at a time, and none keeps it.
 func TestALeaseIsGivenBackByTheDead(t *testing.T) {
 	t.Parallel()
-	play := func(w *world.World, held *rights) {
+	play := func(w *world, held *rights) {
 		r := newRests(w)
 		r.spec.Options.SessionID, r.spec.Options.MaxRestarts = leased, 1
 		s, err := w.Open(context.Background(), r.spec)
@@ -161,17 +161,17 @@ func TestALeaseIsGivenBackByTheDead(t *testing.T) {
 		require.Zero(w, held.held())
 		require.Positive(w, held.ever)
 	}
-	for seed := range world.Seeds(t, 1, 200) {
+	for seed := range sim.Seeds(t, 1, 200) {
 		held := newRights()
-		calm := world.Configured(t, seed, runtime.Config{Leases: held})
+		calm := newWorldWith(t, seed, runtime.Config{Leases: held})
 		play(calm, held)
 		require.Equal(calm, 2, held.ever)
 		for n := range calm.Handled() {
-			if world.Skips(seed, n) {
+			if sim.Skips(seed, n) {
 				continue
 			}
 			struck, held := false, newRights()
-			play(world.Configured(t, seed, runtime.Config{Leases: held}, strike(n, kernel.BeforeMessage, &struck)), held)
+			play(newWorldWith(t, seed, runtime.Config{Leases: held}, strike(n, kernel.BeforeMessage, &struck)), held)
 		}
 	}
 }
