@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -24,8 +25,8 @@ func TestMain(m *testing.M) {
 		slog.SetDefault(slog.New(slog.DiscardHandler))
 	}
 	code := simtests.Main(m)
-	if bin, err := scriptedBinary(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(bin))
+	if dir := scriptedDir.Load(); dir != nil {
+		_ = os.RemoveAll(*dir)
 	}
 	if code == 0 {
 		if err := goleak.Find(goleak.IgnoreAnyFunction("github.com/agent-troupe/troupe/simtests.leftOfAScenario")); err != nil {
@@ -36,12 +37,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// scriptedDir is where the scripted agent is; nil: no test has needed it.
+var scriptedDir atomic.Pointer[string]
+
 // scriptedBinary builds the scripted agent once for all tests of the package.
 var scriptedBinary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "troupe-scriptedagent-")
 	if err != nil {
 		return "", err
 	}
+	scriptedDir.Store(&dir)
 	bin := filepath.Join(dir, "scriptedagent")
 	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/agent-troupe/troupe/agent/scripted/scriptedagent").CombinedOutput()
 	if err != nil {
