@@ -10,8 +10,7 @@
 // A mutant is one place and one operator: a case that is dropped, a condition that is negated,
 // a number that is off by one, two effects that are swapped, an error that is lost, a
 // synchronization that is missing (a sync of a file, a lock, a signal, a close of a channel).
-// They are drawn by a seed, in equal parts for each operator, from the lines that the
-// simulations execute. The draw of a place depends on nothing but the seed and the place's own
+// They are drawn by a seed from the lines that the simulations execute. The draw of a place depends on nothing but the seed and the place's own
 // text, so a change elsewhere leaves the others as they are.
 //
 // All mutants are compiled into one copy of the tree, and the environment's TROUPE_MUTANT

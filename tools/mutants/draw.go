@@ -112,41 +112,28 @@ func ran(blocks []cover.ProfileBlock, s *Site) bool {
 	return false
 }
 
-// draw chooses n mutants by a seed: each area gets its share, and in it each operator as many
-// as the others, as far as it has sites.
+// draw chooses n mutants by a seed: each area gets its share, in which every site that is
+// executed is as likely as every other.
 func draw(all []*Site, x executed, seed uint64, n int) []*Site {
 	var drawn []*Site
 	for _, a := range areas() {
-		byOp := map[string][]*Site{}
+		var of []*Site
 		for _, s := range all {
-			if !a.has(s) {
-				continue
-			}
-			if s.sims = x.by(s); len(s.sims) > 0 {
-				byOp[s.Op] = append(byOp[s.Op], s)
-			}
-		}
-		for _, of := range byOp {
-			slices.SortFunc(of, func(a, b *Site) int { return cmp.Compare(a.rank(seed), b.rank(seed)) })
-		}
-		for left := (n*a.share + 99) / 100; left > 0; {
-			before := left
-			for _, op := range operators() {
-				for len(byOp[op]) > 0 && left > 0 {
-					s := byOp[op][0]
-					byOp[op] = byOp[op][1:]
-					if crosses(s, drawn) {
-						continue
-					}
-					drawn = append(drawn, s)
-					left--
-					break
+			if a.has(s) {
+				if s.sims = x.by(s); len(s.sims) > 0 {
+					of = append(of, s)
 				}
 			}
-			if before == left {
-				break // there are no more
+		}
+		slices.SortFunc(of, func(a, b *Site) int { return cmp.Compare(a.rank(seed), b.rank(seed)) })
+		left := (n*a.share + 99) / 100
+		for _, s := range of {
+			if left > 0 && !crosses(s, drawn) {
+				drawn = append(drawn, s)
+				left--
 			}
 		}
+		fmt.Fprintf(os.Stderr, "%s: %d sites are executed\n", a.name, len(of))
 	}
 	return drawn
 }

@@ -172,30 +172,24 @@ func (b *bench) sound(ctx context.Context) error {
 
 // judge tries one mutant: a few histories first, then the rest, then the unit tests.
 func (b *bench) judge(ctx context.Context, o options, s *Site, n int) (Fate, error) {
-	from := 0
+	var lives Fate
 	for _, histories := range []int{100, 500, o.histories} {
-		if histories = min(histories, o.histories); histories <= from {
+		if histories = min(histories, o.histories); histories <= lives.Played {
 			continue
 		}
-		fate, err := b.simulate(ctx, s, n, from, histories)
+		fate, err := b.simulate(ctx, s, n, lives.Played, histories)
 		if err != nil || fate.By != "" {
 			return fate, err
 		}
-		from = histories
+		if lives.Played > 0 && lives.Changed == "" {
+			fate.Changed = ""
+		}
+		lives = fate
 	}
-	if o.sample {
-		return Fate{Played: from}, nil
+	if o.sample || !o.units {
+		return lives, nil
 	}
-	changes, err := b.changes(ctx, s, n)
-	if err != nil {
-		return Fate{}, err
-	}
-	var fate Fate
-	if o.units {
-		fate, err = b.unitTests(ctx, n, testsOf(s.File))
-	}
-	if fate.Played = from; !changes {
-		fate.Changed = "same"
-	}
+	fate, err := b.unitTests(ctx, n, testsOf(s.File))
+	fate.Played, fate.Changed = lives.Played, lives.Changed
 	return fate, err
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,12 +152,17 @@ func (b *bench) simulate(ctx context.Context, s *Site, n, from, histories int) (
 	if err != nil {
 		return Fate{}, err
 	}
+	changed := "same"
 	for _, sim := range order(s) {
 		env := []string{fmt.Sprintf("TROUPE_SEEDS=%d", max(1, (histories-from)*sim.share/100))}
 		if from > 0 {
 			env = append(env, fmt.Sprintf("TROUPE_SIM_SEED=%d", max(1, from*sim.share/100)))
 		}
-		out, err := b.run(ctx, "simtests", u.bin, n, b.limit, env, "-test.run="+sim.pattern())
+		plain, err := b.plainly(ctx, u, sim, env)
+		if err != nil {
+			return Fate{}, err
+		}
+		out, err := b.run(ctx, "simtests", u.bin, n, b.limit, env, "-test.v", "-test.run="+sim.pattern())
 		switch {
 		case ctx.Err() != nil:
 			return Fate{}, ctx.Err()
@@ -168,46 +174,38 @@ func (b *bench) simulate(ctx context.Context, s *Site, n, from, histories int) (
 				by = t[1] + ": " + by
 			}
 			return Fate{By: sim.name, History: took, How: by}, nil
+		case hashesOf(out) != plain:
+			changed = ""
 		}
 	}
-	return Fate{Played: histories}, nil
+	return Fate{Played: histories, Changed: changed}, nil
 }
 
-var hash = regexp.MustCompile(`sim: \d+ histories, hash (\w+)`)
+var hash = regexp.MustCompile(`sim: \d+ histories, hash \w+`)
 
-// changes reports whether a mutant changes any of a few histories. One that does not is out of
-// reach of any oracle there.
-func (b *bench) changes(ctx context.Context, s *Site, n int) (bool, error) {
-	u, err := b.build(ctx, "simtests")
+// plainly returns the hashes of the histories of a simulation without a mutant.
+func (b *bench) plainly(ctx context.Context, u *unit, sim simulation, env []string) (string, error) {
+	key := sim.name + " " + strings.Join(env, " ")
+	b.mu.Lock()
+	hashes, ok := b.plain[key]
+	b.mu.Unlock()
+	if ok {
+		return hashes, nil
+	}
+	out, err := b.run(ctx, "simtests", u.bin, 0, b.limit, env, "-test.v", "-test.run="+sim.pattern())
 	if err != nil {
-		return false, err
+		return "", fmt.Errorf("%s fails without a mutant: %w\n%s", sim.name, err, out)
 	}
-	test := "TestReach"
-	if strings.HasPrefix(s.File, "fleet/") {
-		test = "TestExploreAJob"
-	}
-	var hashes [2]string
-	for i, n := range []int{0, n} {
-		b.mu.Lock()
-		known := b.plain[test]
-		b.mu.Unlock()
-		if hashes[i] = known; i == 0 && known != "" {
-			continue
-		}
-		out, err := b.run(ctx, "simtests", u.bin, n, b.limit, []string{"TROUPE_SEEDS=60"}, "-test.v", "-test.run=^"+test+"$")
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if m := hash.FindStringSubmatch(out); err == nil && m != nil {
-			hashes[i] = m[1]
-		}
-		if i == 0 {
-			b.mu.Lock()
-			b.plain[test] = hashes[i]
-			b.mu.Unlock()
-		}
-	}
-	return hashes[0] != hashes[1], nil
+	hashes = hashesOf(out)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.plain[key] = hashes
+	return hashes, nil
+}
+
+// hashesOf returns the hashes in the output of tests that run side by side.
+func hashesOf(out string) string {
+	return strings.Join(slices.Sorted(slices.Values(hash.FindAllString(out, -1))), "\n")
 }
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
