@@ -24,8 +24,11 @@ func Found(out string) (took, by string) {
 	} else if m := crashedBubble.FindStringSubmatch(out); m != nil {
 		took, by = m[1], "panic"
 	}
-	if m := oracle.FindStringSubmatch(out); m != nil {
-		by = m[1]
+	for _, m := range oracle.FindAllStringSubmatch(out, -1) {
+		if m[1] != "sim" { // what the exploration says of itself
+			by = m[1]
+			break
+		}
 	}
 	return took, by
 }
