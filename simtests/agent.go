@@ -57,7 +57,8 @@ type program struct {
 	wrote   []*content     // of all processes, in order
 	read    int            // of wrote, those that a reader is past
 	readers int            // that are in World.Read
-	ended   bool           // the last process ended well, and everything it wrote has to be read
+	told    deaths
+	ended   bool // the last process ended well, and everything it wrote has to be read
 }
 
 // AgentName implements [agent.Program].
@@ -85,8 +86,11 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	if p.started > 1 && slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, "--session-id") }) {
 		p.begun++
 	}
-	lane := fmt.Sprintf("agent#%d", w.launched)
+	lane, soon := fmt.Sprintf("agent#%d", w.launched), p.soon()
 	w.mu.Unlock()
+	if soon > 0 {
+		w.Errorf("backoff: a process starts %v before the time that its session had announced", soon)
+	}
 	f := &faulty{Port: port, w: w, lane: lane, p: p, talk: newTalk(w, lane, p)}
 	w.sched.be(lane)
 	f.trapTerm = w.strike(lane, "", faultTrapTerm) != nil
@@ -105,6 +109,7 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	w.living--
 	w.ports = slices.DeleteFunc(w.ports, func(o *faulty) bool { return o == f })
 	p.ended = well
+	p.exits(exit)
 	w.mu.Unlock()
 	w.note(Event{Kind: "note", Lane: lane, What: fmt.Sprintf("ends: code %d %s", exit.Code, exit.Signal)})
 	return exit

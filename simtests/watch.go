@@ -80,6 +80,9 @@ func (w *World) watch(o *sdk.Options, p *program) {
 	tell := o.OnEvent
 	o.OnEvent = func(r session.EventRecord) {
 		w.onEvent(r)
+		if p != nil {
+			p.hears(r)
+		}
 		if tell != nil {
 			tell(r)
 		}
@@ -149,6 +152,9 @@ func (w *World) onEvent(r session.EventRecord) {
 		w.reached[e.To] = true
 	case *session.Ended:
 		s.ended++
+		if s.state == session.StateFailed.String() && e.Reason == nil {
+			broken = "told: the session has failed, and for no reason"
+		}
 		if e.Reason != nil {
 			what += ": " + firstLine(e.Reason.Error())
 		}
@@ -245,6 +251,7 @@ func (w *World) finish() {
 	}
 	w.stalled()
 	w.settled()
+	w.shown()
 	if err := w.rt.Shutdown(context.Background()); err != nil && !w.excused() {
 		w.Errorf("no-orphans: shut down: %v", err)
 	}
@@ -255,6 +262,7 @@ func (w *World) finish() {
 	if living, _ := w.Agents(); living > 0 {
 		w.Errorf("no-orphans: %d agents are left", living)
 	}
+	w.shown()
 	w.lease.left()
 	w.roomy()
 	w.restarted()
