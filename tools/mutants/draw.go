@@ -54,38 +54,52 @@ func allDirs() (dirs []string) {
 // executed says which lines of the areas each simulation executes.
 type executed []map[string][]cover.ProfileBlock
 
-// coverage runs the simulations, each with so many histories.
+// coverage runs the simulations, with so many histories in all. 0: what an earlier run has left
+// in the directory is taken.
 func coverage(ctx context.Context, root, dir string, histories int) (executed, error) {
 	patterns := make([]string, 0, len(allDirs()))
 	for _, d := range allDirs() {
 		patterns = append(patterns, "./"+d)
 	}
 	bin := filepath.Join(dir, "covered.test")
+	var all executed
+	if histories == 0 {
+		err := all.read(dir)
+		return all, err
+	}
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-covermode=set", "-coverpkg="+strings.Join(patterns, ","), "-o", bin, "./simtests")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the simulations with coverage: %w\n%s", err, out)
 	}
-	var all executed
 	for i, sim := range simulations() {
-		profile := filepath.Join(dir, fmt.Sprintf("profile%d", i))
-		run := exec.CommandContext(ctx, bin, "-test.run="+sim.pattern(), "-test.coverprofile="+profile, "-test.timeout=10m")
+		run := exec.CommandContext(ctx, bin, "-test.run="+sim.pattern(), "-test.coverprofile="+profile(dir, i), "-test.timeout=10m")
 		run.Dir = filepath.Join(root, "simtests")
 		run.Env = append(os.Environ(), fmt.Sprintf("TROUPE_SEEDS=%d", max(1, histories*sim.share/100)))
 		if out, err := run.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%s: %w\n%s", sim.name, err, out)
 		}
-		profiles, err := cover.ParseProfiles(profile)
+	}
+	err := all.read(dir)
+	return all, err
+}
+
+func profile(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("profile%d", i)) }
+
+// read reads the profiles.
+func (x *executed) read(dir string) error {
+	for i := range simulations() {
+		profiles, err := cover.ParseProfiles(profile(dir, i))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		of := map[string][]cover.ProfileBlock{}
 		for _, p := range profiles {
 			of[strings.TrimPrefix(p.FileName, module)] = p.Blocks
 		}
-		all = append(all, of)
+		*x = append(*x, of)
 	}
-	return all, nil
+	return nil
 }
 
 // by is the simulations that execute a site.

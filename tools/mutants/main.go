@@ -46,7 +46,7 @@ func flags() (options, error) {
 	flag.Uint64Var(&o.seed, "seed", 1, "of the draw")
 	flag.IntVar(&o.n, "n", 420, "how many mutants are drawn")
 	flag.IntVar(&o.histories, "histories", 2000, "how many histories may be played to find a mutant, by all simulations together")
-	flag.IntVar(&o.covered, "covered", 200, "histories of all simulations that say what is executed")
+	flag.IntVar(&o.covered, "covered", 200, "histories of all simulations that say what is executed; 0: what an earlier run has left in -work")
 	flag.IntVar(&o.workers, "workers", 2, "mutants that are tried at once")
 	flag.BoolVar(&o.list, "list", false, "only print what is drawn")
 	flag.BoolVar(&o.sample, "sample", false, "only the mutants of sample.txt, by simulations alone; one that lives is an error")

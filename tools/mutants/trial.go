@@ -35,7 +35,7 @@ func simulations() []simulation {
 		{"scenarios", []string{
 			"TestAFailingHookBesideAPolicy", "TestOneOfTwoHooksIsCancelled", "TestThePolicyOfAnotherSession", "TestExploreACalmSession", "TestExploreFaults",
 			"TestAStoreThatHoldsUpARestart", "TestADeadSessionMakesRoom", "TestNothingFollowsEnded", "TestDecideRecovery", "TestCloseWhileItIsDecided", "TestStall",
-			"TestLimits", "TestCloudInACalmWorld", "TestCloudWhenActorsDie", "TestCloudThatIsInterrupted", "TestAskReturnsWhatATurnSaid",
+			"TestLimits", "TestWhatIsShown", "TestCloudInACalmWorld", "TestCloudWhenActorsDie", "TestCloudThatIsInterrupted", "TestAskReturnsWhatATurnSaid",
 		}, 1, false},
 		{"leases", []string{"TestTwoHosts"}, 4, false},
 		{"jobs", []string{"TestPlantedBugsOfJobs"}, 13, true},
