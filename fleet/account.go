@@ -12,7 +12,7 @@ import (
 )
 
 // labels are those by which runtime.Admission may limit the task's sessions.
-func (r *run) labels(t *Task) map[string]string {
+func (r *runner) labels(t *Task) map[string]string {
 	all := map[string]string{"account": r.account}
 	if name := backendName(r.job.Options); name != "" {
 		all["agent"] = name

@@ -2,171 +2,158 @@ package fleet
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
-// message is what the actor of a job takes.
-type message interface{ toJob() }
-
-type (
-	// fed is an input.
-	fed struct{ in input }
-	// carried: what the last batch wanted is done. From: the carrier.
-	carried struct{ halted bool }
-	// ended by finish. From: the carrier.
-	finished struct{}
-)
-
-// look is a question about what the job knows. It is answered at once, also while a batch
-// is carried out.
-type look struct {
-	at    func()
-	reply *kernel.Promise[struct{}]
-}
-
-func (look) toJob() {}
-
-// look runs f where the job's state is owned: in the actor, or here once there is none any more.
-func (r *run) look(f func()) {
-	reply := kernel.NewPromise[struct{}]()
-	r.box.self.Tell(nil, look{f, reply})
-	select {
-	case <-r.over:
-		r.leftovers()
-	default:
-	}
-	_, _ = reply.Wait(context.Background(), r.exec)
-}
-
-func (fed) toJob()      {}
-func (carried) toJob()  {}
-func (finished) toJob() {}
-
-// box is what outlives the actor of a job.
+// box is what outlives the actor of a job, which alone uses it while one lives.
 type box struct {
-	after    sync.Mutex // the job is over: who asks then answers himself
-	self     kernel.Address[message]
-	parent   kernel.Address[struct{}]
-	ctx      context.Context
-	stash    []input // while a batch is carried out
-	early    []input // decisions from before the tasks were known
-	known    bool
-	carrying bool
-	done     bool // finish has run
-	outbox   kernel.Outbox[effect]
-	batch    []effect // out of the outbox, not yet with the carrier
-	stepped  bool
-	now      time.Time
-	unwatch  func()
-	stop     func()
+	*env
+	carrier *carrier
+	ctx     context.Context // of Start
+	over    chan struct{}   // closed when nothing of the job is left
+	parent  kernel.Address[toParent]
+	self    kernel.Address[message]
+	// after is held by those who take messages that came after the job's end: there is no actor
+	// any more that would.
+	after sync.Mutex
+
+	m       *machine
+	outbox  kernel.Outbox[effect] // of inputs
+	quick   kernel.Outbox[effect] // of notes
+	stash   []input               // while a batch is carried out
+	early   []input               // decisions from before the tasks were known
+	readers []*kernel.Promise[delivery]
+	handles map[string]*handle
+	tenures map[string]*timers
+	alarm   session.Timer
+	batch   []work // out of the outbox, not yet with the carrier
+	stop    func() // ends the watch over ctx
+	now     time.Time
+
+	known, carrying, stepped, done bool
+	// lost: the machine has panicked, and an empty one is in its place.
+	lost bool
 }
 
-// begin starts the actor.
-func (r *run) begin(ctx context.Context, entries []*entry) error {
-	sys := kernel.SystemOf(r.exec)
+// handle ends an attempt.
+type handle struct {
+	ctx, hard context.Context
+	stop      func() // interrupts it
+	kill      func() // ends it and its processes at once
+	over      *kernel.Promise[struct{}]
+}
+
+// timers are those of a lease.
+type timers struct{ extend, deadline session.Timer }
+
+func (t *timers) stop() {
+	t.extend.Stop()
+	t.deadline.Stop()
+}
+
+// work is an effect for the carrier, with what ends the attempt that it is about.
+type work struct {
+	effect
+	handle *handle
+}
+
+// begin starts the actor, while nothing runs yet but what clears up after earlier hosts.
+func (b *box) begin(entries []*entry, last bool) error {
 	watching, stop := context.WithCancel(context.Background())
-	r.box.ctx, r.box.stop, r.box.carrying = ctx, stop, true
-	if err := kernel.SpawnRoot(sys, fmt.Sprintf("job %s %s", r.job.ID, kernel.NewID(r.rt.Rand())), &r.box.parent, &keeper{r: r}); err != nil {
+	b.stop, b.carrying = stop, true
+	if err := b.spawn(); err != nil {
 		return err
 	}
-	r.exec.Go(func() {
-		if r.exec.Await(ctx, watching.Done()) != nil {
-			r.post(drained{Stop{Reason: StopCanceled, Detail: context.Cause(ctx).Error()}})
+	b.exec.Go(func() {
+		if b.exec.Await(b.ctx, watching.Done()) != nil {
+			b.post(drained{Stop{Reason: StopCanceled, Detail: context.Cause(b.ctx).Error()}})
 		}
 	})
-	r.exec.Go(func() {
-		err := r.sweep(context.WithoutCancel(ctx))
-		if err == nil {
-			err = r.admit(ctx, entries, r.source == nil)
+	b.exec.Go(func() {
+		if err := b.carrier.open(b.ctx, entries, last); err != nil {
+			b.fail(err)
 		}
-		if err != nil {
-			r.fail(err)
-		}
-		r.box.unwatch = r.watchQueue()
-		r.box.self.Tell(nil, carried{})
+		b.self.Tell(nil, carried{})
 	})
 	return nil
 }
 
-// post gives the job an input.
-func (r *run) post(in input) { r.put(in) }
+// Wake implements [waker].
+func (b *box) Wake() { b.post(woken{}) }
 
-func (r *run) put(in input) {
-	r.box.self.Tell(nil, fed{in})
+// tell gives the actor a message. After the job's end the caller answers it himself.
+func (b *box) tell(m message) {
+	b.self.Tell(nil, m)
 	select {
-	case <-r.over:
-		r.leftovers()
+	case <-b.over:
+		b.leftovers()
 	default:
 	}
 }
 
-// leftovers answers what came too late.
-func (r *run) leftovers() {
-	r.box.after.Lock()
-	defer r.box.after.Unlock()
-	for _, m := range r.box.self.Take() {
+// leftovers answers what came after the end.
+func (b *box) leftovers() {
+	b.after.Lock()
+	defer b.after.Unlock()
+	for _, m := range b.self.Take() {
 		switch m := m.(type) {
 		case fed:
 			tooLate(m.in)
-		case look:
-			m.at()
-			m.reply.Resolve(struct{}{})
+		case nextResult:
+			b.readers = append(b.readers, m.reply)
+		case note:
+			for _, e := range m.note(b.m, b.clock.Now(), nil) {
+				b.answer(e)
+			}
 		}
 	}
+	b.serve()
 }
 
-// keeper is the parent of the actor of a job.
-type keeper struct {
-	r *run
-	n int
+// ask asks the job something.
+func ask[T any](b *box, build func(*kernel.Promise[T]) message) T {
+	answer, _ := question(b.env, build) // it has no error
+	return answer
 }
 
-// Start implements [kernel.Behavior].
-func (k *keeper) Start(c *kernel.Context[struct{}]) error { return k.spawn(c) }
-
-// Handle implements [kernel.Behavior].
-func (k *keeper) Handle(*kernel.Context[struct{}], struct{}) error { return nil }
-
-// Stop implements [kernel.Behavior].
-func (k *keeper) Stop(*kernel.Context[struct{}]) {}
-
-// Survive implements [kernel.Survivor].
-func (k *keeper) Survive(c *kernel.Context[struct{}], _ error) {
-	if !k.r.box.self.Live() {
-		_ = k.spawn(c)
+// next waits for the next result.
+func (b *box) next(ctx context.Context) (t TaskResult, err error, more bool) { //nolint:revive // as iter.Pull2
+	to := kernel.NewPromise[delivery]()
+	b.tell(nextResult{to})
+	d, err := to.Wait(ctx, b.exec)
+	if err != nil && to.Fail(err) {
+		return TaskResult{}, err, true
 	}
+	if err != nil { // it came in the last moment
+		d, _ = to.Value()
+	}
+	return d.result, d.err, d.more
 }
 
-func (k *keeper) spawn(c *kernel.Context[struct{}]) error {
-	k.n++
-	return kernel.Spawn(c, fmt.Sprintf("job#%d", k.n), &k.r.box.self, &jobActor{k.r})
-}
-
-// ChildDown implements [kernel.ChildObserver].
-func (k *keeper) ChildDown(c *kernel.Context[struct{}], d kernel.Down) error {
-	if !k.r.box.done {
-		if d.Reason == nil {
-			return errors.New("the job's actor stopped")
+// serve gives results to those who wait for them.
+func (b *box) serve() {
+	for len(b.readers) > 0 {
+		d, ok := b.m.offers()
+		if !ok {
+			return
 		}
-		return k.spawn(c)
+		if b.readers[0].Resolve(d) {
+			b.m.read()
+		}
+		b.readers = b.readers[1:]
 	}
-	r := k.r
-	close(r.over)
-	r.leftovers()
-	c.StopSelf()
-	return nil
 }
 
-// jobActor owns the job.
-type jobActor struct{ r *run }
+// jobActor owns the box.
+type jobActor struct{ b *box }
 
 // Start implements [kernel.Behavior].
 func (a *jobActor) Start(c *kernel.Context[message]) error {
+	kernel.FlushOn(c, &a.b.quick, a.b.carryOut)
 	a.advance(c)
 	return nil
 }
@@ -176,41 +163,41 @@ func (a *jobActor) Stop(*kernel.Context[message]) {}
 
 // Handle implements [kernel.Behavior].
 func (a *jobActor) Handle(c *kernel.Context[message], m message) error {
-	b := &a.r.box
+	b := a.b
 	switch m := m.(type) {
-	case look:
-		a.r.mu.Lock()
-		m.at()
-		a.r.mu.Unlock()
-		m.reply.Resolve(struct{}{})
-		return nil
 	case fed:
-		if _, ok := m.in.(steered); ok && !b.known {
-			b.early = append(b.early, m.in)
+		if b.take(m.in) {
 			break
 		}
-		b.stash = append(b.stash, m.in)
-		if _, ok := m.in.(added); ok {
-			b.stash, b.early, b.known = append(b.stash, b.early...), nil, true
-		}
+		return nil
+	case note:
+		kernel.StepOn(c, &b.quick, m, func(out []effect) []effect { return m.note(b.m, c.Now(), out) })
+		c.Commit()
+		kernel.FlushOn(c, &b.quick, b.carryOut)
+		b.serve()
+		return nil
+	case nextResult:
+		b.readers = append(b.readers, m.reply)
+		b.serve()
+		return nil
 	case carried:
-		b.carrying = false
-		if m.halted {
-			b.carrying = true
-			c.Commit()
-			a.r.exec.Go(func() {
-				b.stop()
-				b.unwatch()
-				a.r.finish(context.WithoutCancel(b.ctx))
-				b.self.Tell(nil, finished{})
-			})
+		if b.lost {
 			return nil
 		}
-	case finished:
+		b.carrying = m.halted
+		if m.halted {
+			c.Commit()
+			b.end()
+			return nil
+		}
+	case closed:
+		b.m.finish(m.err)
+		b.done = true
 		for _, in := range append(b.early, b.stash...) {
 			tooLate(in)
 		}
-		b.done = true
+		b.early, b.stash = nil, nil
+		b.serve()
 		c.StopSelf()
 		return nil
 	}
@@ -218,52 +205,141 @@ func (a *jobActor) Handle(c *kernel.Context[message], m message) error {
 	return nil
 }
 
-// seen is what the carrier has to know of the plan, as it was after the steps.
-type seen struct {
-	limit, wants int
-	parked       time.Time
-	outage       string
-	stopped      *Stop
+// take keeps an input until its turn. It returns false if that is not to come soon.
+func (b *box) take(in input) bool {
+	if b.lost {
+		tooLate(in)
+		return false
+	}
+	if _, ok := in.(steered); ok && !b.known {
+		b.early = append(b.early, in)
+		return false
+	}
+	b.stash = append(b.stash, in)
+	if _, ok := in.(added); ok {
+		b.stash, b.early, b.known = append(b.stash, b.early...), nil, true
+	}
+	return true
+}
+
+// end has the files written. Nothing runs any more.
+func (b *box) end() {
+	b.stop()
+	if b.alarm != nil { // it may be due in a day
+		b.alarm.Stop()
+	}
+	for _, t := range b.tenures { //troupe:maporder each by itself
+		t.stop()
+	}
+	b.exec.Go(func() { b.self.Tell(nil, closed{b.carrier.close(context.WithoutCancel(b.ctx))}) })
 }
 
 // advance makes the steps that wait, unless what the last ones wanted is still being done.
 func (a *jobActor) advance(c *kernel.Context[message]) {
-	r, b := a.r, &a.r.box
-	if b.carrying || b.outbox.Broken() {
+	b := a.b
+	if b.carrying || b.done {
 		return
 	}
-	for now := c.Now(); len(b.stash) > 0; {
+	for b.now = c.Now(); len(b.stash) > 0; b.stash = b.stash[1:] {
 		in := b.stash[0]
-		b.now = now
-		r.keep(in)
-		kernel.StepOn(c, &b.outbox, in, func(out []effect) []effect {
-			from := len(out)
-			out = r.plan.step(now, in, out)
-			for i := range out[from:] {
-				if e, ok := out[from+i].(again); ok {
-					e.next, e.free = r.plan.nodes[e.id].next, r.plan.nodes[e.id].spared
-					out[from+i] = e
-				}
-			}
-			return out
-		})
-		b.stash = b.stash[1:]
+		if end, ok := in.(ended); ok {
+			delete(b.handles, end.id)
+		}
 		b.stepped = true
+		kernel.StepOn(c, &b.outbox, in, func(out []effect) []effect { return b.m.step(b.now, in, out) })
 	}
 	if !b.stepped {
 		return
 	}
 	c.Commit()
-	kernel.FlushOn(c, &b.outbox, func(e effect) { b.batch = append(b.batch, e) })
-	effects, now := b.batch, b.now
+	kernel.FlushOn(c, &b.outbox, b.handOver)
+	b.serve()
+	batch, now := b.batch, b.now
 	b.batch, b.stepped, b.carrying = nil, false, true
-	p := r.plan
-	s := seen{p.limit(), p.wants(), p.parked, p.outages.what(), p.stopped}
-	r.exec.Go(func() {
-		halted := r.carryOut(b.ctx, now, effects, s)
-		if !halted {
-			r.pull(b.ctx, s.wants)
+	b.exec.Go(func() {
+		halted := false
+		if err := guard("the carrier", func() error { halted = b.carrier.carry(b.ctx, now, batch); return nil }); err != nil {
+			b.fail(err)
 		}
 		b.self.Tell(nil, carried{halted})
 	})
+}
+
+// handOver carries an effect out, or leaves it to the carrier.
+func (b *box) handOver(e effect) {
+	w := work{effect: e}
+	switch e := e.(type) {
+	case launch:
+		w.handle = b.newHandle()
+		b.handles[e.id] = w.handle
+	case canceling:
+		w.handle = b.handles[e.id]
+	case requeued:
+		w.handle = b.handles[e.id]
+	default:
+		if b.answer(e) {
+			return
+		}
+	}
+	b.batch = append(b.batch, w)
+}
+
+func (b *box) newHandle() *handle {
+	ctx, stop := context.WithCancel(b.env.ctx)
+	hard, kill := context.WithCancel(b.hard)
+	return &handle{ctx, hard, stop, func() { kill(); stop() }, kernel.NewPromise[struct{}]()}
+}
+
+// carryOut carries out an effect of a note.
+func (b *box) carryOut(e effect) { b.answer(e) }
+
+// answer carries out an effect that waits for nothing. It returns false if e is none.
+func (b *box) answer(e effect) bool {
+	switch e := e.(type) {
+	case interface{ settle() }:
+		e.settle()
+	case setAlarm:
+		if b.alarm != nil {
+			b.alarm.Stop()
+		}
+		b.alarm = b.clock.AfterFunc(e.at.Sub(b.clock.Now()), b.Wake)
+	case kill:
+		if h := b.handles[e.id]; h != nil {
+			h.kill()
+		}
+	case arm:
+		b.arm(e)
+	case disarm:
+		if t := b.tenures[e.id]; t != nil {
+			t.stop()
+			delete(b.tenures, e.id)
+		}
+	case extend:
+		b.exec.Go(func() { b.tell(b.carrier.shared.extend(e)) })
+	case release:
+		b.exec.Go(func() { b.carrier.shared.release(b.calls, e.lease) })
+	case cutCalls:
+		b.clock.AfterFunc(e.after, b.cut)
+	default:
+		return false
+	}
+	return true
+}
+
+// arm sets the timers of a lease. The one of the deadline kills the attempt by itself, whatever
+// the actor is doing.
+func (b *box) arm(e arm) {
+	if t := b.tenures[e.id]; t != nil {
+		t.stop()
+	}
+	now, h := b.clock.Now(), b.handles[e.id]
+	b.tenures[e.id] = &timers{
+		extend: b.clock.AfterFunc(max(e.extend.Sub(now), 0), func() { b.tell(due{e.id, e.fence}) }),
+		deadline: b.clock.AfterFunc(max(e.deadline.Sub(now), 0), func() {
+			b.tell(lapsed{e.id, e.fence})
+			if h != nil {
+				h.kill()
+			}
+		}),
+	}
 }

@@ -2,22 +2,33 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// entries checks tasks, whose first has the index first.
-func (r *run) entries(tasks []Task, first int) ([]*entry, error) {
+// entry is a task that was checked.
+type entry struct {
+	task  *Task
+	index int
+	hash  string
+}
+
+// entries checks tasks, whose first has the index first. all: they are all tasks of the job.
+func (j *Job) entries(tasks []Task, first int, complete bool) ([]*entry, error) {
 	var wrong []error
 	var all []*Task
 	entries := make([]*entry, 0, len(tasks))
 	for i := range tasks {
 		t := tasks[i]
 		all = append(all, &t)
-		if err := r.job.checkTask(first+i, &t); err != nil {
+		if err := j.checkTask(first+i, &t); err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
@@ -28,102 +39,136 @@ func (r *run) entries(tasks []Task, first int) ([]*entry, error) {
 		}
 		entries = append(entries, &entry{task: &t, index: first + i, hash: hash})
 	}
-	if r.source == nil && first == 0 {
+	if complete {
 		wrong = append(wrong, checkAll(all))
 	}
 	return entries, errors.Join(wrong...)
 }
 
-// admit hands tasks to the plan, and results of earlier processes to the reader.
-func (r *run) admit(ctx context.Context, entries []*entry, last bool) error {
-	in := added{past: map[string]*past{}, last: last}
+// source are the tasks of a job: those that are known from the beginning, and those of Stream.
+// One task at a time uses it.
+type source struct {
+	*env
+	records *records
+	found   *history // of earlier processes
+	next    func() (Task, error, bool)
+	stop    func()
+	ids     map[string]bool
+	turn    *kernel.Promise[struct{}] // of the pull that is under way, or was the last one
+}
+
+func newSource(e *env, r *records, found *history, tasks iter.Seq2[Task, error]) *source {
+	s := &source{env: e, records: r, found: found, ids: map[string]bool{}}
+	if tasks != nil {
+		s.next, s.stop = iter.Pull2(tasks)
+	}
+	return s
+}
+
+// admit hands tasks to the machine.
+func (s *source) admit(ctx context.Context, entries []*entry, last bool) error {
+	in := added{past: map[string]*node{}, last: last}
 	var records []journal.Record
 	var offers []queue.Offer
-	r.mu.Lock()
 	for _, e := range entries {
-		r.tasks[e.task.ID] = e
-		r.order = append(r.order, e)
-		if k := r.found.tasks[e.task.ID]; k != nil {
-			in.past[e.task.ID] = &k.past
-			r.outdated() // an earlier process may have died before it wrote what the journal has
-			e.attempts, e.result, e.space, e.partial = k.attempts, k.result, k.space, k.partial
-			e.former, e.requeued, e.asks, e.orphan = k.former, k.requeued, k.asks, k.open
-			k.past.asks = k.waits()
-			e.usage = k.usage
-			e.usage.add(k.paid)
-			r.usage.add(e.usage)
-			if e.result != nil {
-				e.result.Earlier = true
-				r.deliver(*e.result)
-			}
+		s.ids[e.task.ID] = true
+		if k := s.found.tasks[e.task.ID]; k != nil {
+			in.past[e.task.ID] = k
 		} else {
-			records = append(records, r.record(kindAdmitted, e.task.ID, 0, admittedRecord{Hash: e.hash}))
+			records = append(records, s.records.record(kindAdmitted, e.task.ID, 0, admittedRecord{Hash: e.hash}))
 		}
-		if e.result == nil {
-			offers = append(offers, queue.Offer{Task: e.ticket(), Hash: e.hash})
+		if ticket := s.found.ticket(e.task.ID); ticket != "" {
+			offers = append(offers, queue.Offer{Task: ticket, Hash: e.hash})
 		}
-		w := r.workspaceOf(e.task)
+		w := s.job.workspaceOf(e.task)
 		in.specs = append(in.specs, spec{
-			id: e.task.ID, order: e.index, priority: e.task.Priority, after: e.task.After,
-			exclusive: e.task.Exclusive, budget: r.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore, clears: w.clears() || r.job.OnAccept != "",
+			id: e.task.ID, task: e.task, hash: e.hash, order: s.orderOf(e), priority: e.task.Priority, after: e.task.After,
+			exclusive: e.task.Exclusive, budget: s.job.budgetOf(e.task), clean: e.task.Clean, notBefore: e.task.NotBefore, clears: w.clears() || s.job.OnAccept != "",
 		})
 	}
-	r.mu.Unlock()
-	if err := r.append(ctx, records...); err != nil {
+	if err := s.records.append(ctx, records...); err != nil {
 		return err
 	}
-	if err := r.queue.Offer(r.hard, offers...); errors.Is(err, queue.ErrOtherHash) {
-		return &queueError{fmt.Errorf("%w (%w)", ErrOtherTasks, err)}
-	} else if err != nil {
-		return &queueError{err}
+	if s.worker != "" {
+		err := s.job.Queue.Offer(s.calls, offers...)
+		if errors.Is(err, queue.ErrOtherHash) {
+			err = fmt.Errorf("%w (%w)", ErrOtherTasks, err)
+		}
+		if err != nil {
+			return &queueError{err}
+		}
 	}
-	r.catchUp(entries)
-	r.post(in)
+	s.post(in)
 	return nil
 }
 
-// pull takes tasks from the source while there is room.
-func (r *run) pull(ctx context.Context, wants int) {
-	if r.source == nil {
-		return
+// orderOf is where a task stands among those of its priority. Each program of a queue begins
+// at another place, so that they seldom ask for the same task.
+func (s *source) orderOf(e *entry) int {
+	if s.worker == "" {
+		return e.index
 	}
-	for n := wants; n > 0; n-- {
+	sum := sha256.Sum256([]byte(s.worker + "\x00" + e.task.ID))
+	return int(binary.BigEndian.Uint32(sum[:]) >> 1)
+}
+
+// begin takes n tasks from Stream's. Whoever gives them may block.
+func (s *source) begin(ctx context.Context, n int) {
+	turn := kernel.NewPromise[struct{}]()
+	s.turn = turn
+	s.exec.Go(func() {
+		s.pull(ctx, n)
+		s.post(pulled{})
+		if !turn.Resolve(struct{}{}) { // the job is over
+			s.stop()
+		}
+	})
+}
+
+// close ends Stream's tasks. If they are being asked for, the one who asks does that.
+func (s *source) close() {
+	if s.stop != nil && (s.turn == nil || !s.turn.Resolve(struct{}{})) {
+		s.stop()
+	}
+}
+
+func (s *source) pull(ctx context.Context, n int) {
+	for ; n > 0 && s.next != nil; n-- {
 		var t Task
 		var more bool
-		err := guard("the tasks", func() (err error) { t, err, more = r.source(); return err })
-		if err == nil && more {
-			err = r.offer(ctx, t)
+		err := guard("the tasks", func() (err error) { t, err, more = s.next(); return err })
+		if err == nil && more && s.ctx.Err() == nil {
+			err = s.offer(ctx, t)
 		}
 		if err != nil {
-			r.fail(fmt.Errorf("tasks: %w", err))
+			s.fail(fmt.Errorf("tasks: %w", err))
 		}
 		if err != nil || !more {
-			r.source = nil
-			r.cease()
-			if err == nil && len(r.tasks) == 0 {
-				r.fail(noTasks())
+			s.next = nil
+			s.stop()
+			if err == nil && len(s.ids) == 0 {
+				s.fail(noTasks())
 			}
-			r.post(added{last: true})
-			return
+			s.post(added{last: true})
 		}
 	}
 }
 
-func (r *run) offer(ctx context.Context, t Task) error {
-	entries, err := r.entries([]Task{t}, len(r.tasks))
+func (s *source) offer(ctx context.Context, t Task) error {
+	entries, err := s.job.entries([]Task{t}, len(s.ids), false)
 	if err != nil {
 		return err
 	}
-	if r.tasks[t.ID] != nil {
-		return &TaskError{Index: len(r.tasks), ID: t.ID, Field: "id", Err: "came before"}
+	if s.ids[t.ID] {
+		return &TaskError{Index: len(s.ids), ID: t.ID, Field: "id", Err: "came before"}
 	}
 	for _, id := range t.After {
-		if r.tasks[id] == nil {
-			return &TaskError{Index: len(r.tasks), ID: t.ID, Field: "after", Err: fmt.Sprintf("names the task %q, which did not come before it", id)}
+		if !s.ids[id] {
+			return &TaskError{Index: len(s.ids), ID: t.ID, Field: "after", Err: fmt.Sprintf("names the task %q, which did not come before it", id)}
 		}
 	}
-	if err := r.found.same(entries); err != nil {
+	if err := s.found.same(entries); err != nil {
 		return err
 	}
-	return r.admit(ctx, entries, false)
+	return s.admit(ctx, entries, false)
 }

@@ -5,24 +5,25 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // adopt ends the agents of earlier hosts that a spawner has elsewhere, before their sessions
 // are resumed: no two agents work in one session and one workspace.
-func (r *run) adopt(ctx context.Context, spawner session.Spawner) error {
+func (e *env) adopt(ctx context.Context, spawner session.Spawner, markers []string) error {
 	adopter, ok := spawner.(session.Adopter)
 	if !ok {
 		return nil
 	}
-	for _, marker := range r.found.markers {
+	for _, marker := range markers {
 		var found []session.Process
 		err := guard("Spawner.Adopt", func() (err error) { found, err = adopter.Adopt(ctx, marker); return err })
 		if err != nil {
 			return fmt.Errorf("the agents of an earlier host (%s) cannot be adopted: %w", marker, err)
 		}
 		for _, p := range found {
-			if err := guard("an adopted process", func() error { return r.end(ctx, p) }); err != nil {
+			if err := guard("an adopted process", func() error { return e.end(ctx, p) }); err != nil {
 				return fmt.Errorf("an agent of an earlier host (%s, process %d) cannot be ended: %w", marker, p.PID(), err)
 			}
 		}
@@ -32,27 +33,21 @@ func (r *run) adopt(ctx context.Context, spawner session.Spawner) error {
 
 // adoptFor is adopt for the spawner that Job.Configure has given to a task which an earlier
 // host was running.
-func (r *run) adoptFor(ctx context.Context, a *attempt) error {
-	r.mu.Lock()
-	e := r.tasks[a.task.ID]
-	orphan := e.orphan
-	r.mu.Unlock()
-	if !orphan {
+func (r *runner) adoptFor(ctx context.Context, a *attempt) error {
+	if !a.with.orphan {
 		return nil
 	}
-	if err := r.adopt(ctx, a.opts.Spawner); err != nil {
+	if err := r.adopt(ctx, a.opts.Spawner, r.markers); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e.orphan = false
+	a.adopted = true
 	return nil
 }
 
 // end kills a process and all that it has started.
-func (r *run) end(ctx context.Context, p session.Process) error {
+func (e *env) end(ctx context.Context, p session.Process) error {
 	killed := p.Kill()
-	if err := r.exec.Await(ctx, p.Exited()); err != nil {
+	if err := e.exec.Await(ctx, p.Exited()); err != nil {
 		return errors.Join(killed, err)
 	}
 	left, err := p.Sweep(ctx)
@@ -62,4 +57,27 @@ func (r *run) end(ctx context.Context, p session.Process) error {
 		err = errors.Join(err, &session.LeftoverError{Processes: left})
 	}
 	return errors.Join(err, reaped)
+}
+
+// sweep ends what earlier hosts have left running, before anything starts.
+func (c *carrier) sweep(ctx context.Context) error {
+	if why := c.job.tight(openFiles()); why != "" {
+		c.told(Event{Kind: EventWarning, Detail: why})
+	}
+	markers := c.source.found.markers
+	for _, marker := range markers {
+		left, err := c.rt.SweepMarker(ctx, marker)
+		if err != nil {
+			return fmt.Errorf("processes of an earlier host (%s) could not be ended, %d are left: %w", marker, len(left), err)
+		}
+	}
+	for _, spawner := range []session.Spawner{c.job.Options.Spawner, c.job.CommandSpawner} {
+		if err := c.adopt(ctx, spawner, markers); err != nil {
+			return err
+		}
+	}
+	if len(markers) > 0 {
+		c.told(Event{Kind: EventSwept, Detail: shown.Count(len(markers), "earlier host")})
+	}
+	return nil
 }

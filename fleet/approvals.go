@@ -9,10 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -65,24 +65,6 @@ type decidedRecord struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// asked is a call and what became of it.
-type asked struct {
-	Approval
-	state    askState
-	taken    bool // somebody is deciding
-	reason   string
-	resolved chan struct{} // closed when it is decided
-}
-
-type askState int8
-
-const (
-	askWaits askState = iota
-	askAllowed
-	askDenied
-	askUsed
-)
-
 const defaultHold = time.Minute
 
 func (a *Approvals) hold() time.Duration { return cmp.Or(a.Hold, defaultHold) }
@@ -105,81 +87,44 @@ func callID(task, tool string, input json.RawMessage) string {
 }
 
 // Approvals returns the calls that wait for a person, in the order in which they came.
-func (h *Handle) Approvals() (all []Approval) {
-	h.r.look(func() { all = h.r.approvals() })
-	return all
-}
-
-func (r *run) approvals() []Approval {
-	h := &Handle{r}
-	var all []Approval
-	for _, e := range h.r.order {
-		for _, a := range e.asks {
-			if a.state == askWaits && e.result == nil {
-				all = append(all, a.Approval)
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Approval) int { return a.At.Compare(b.At) })
-	return all
+func (h *Handle) Approvals() []Approval {
+	return ask(h.b, func(to *kernel.Promise[[]Approval]) message { return approvalsOf{to} })
 }
 
 // Decide answers a call that waits for a person. The model reads the reason of a denial.
 // When it returns nil the decision is durable. The error matches [ErrNoApproval], or says
 // that the journal cannot be written.
 func (h *Handle) Decide(ctx context.Context, id string, allow bool, reason string) error {
-	r := h.r
-	r.mu.Lock()
-	var found *asked
-	for _, e := range r.order {
-		for _, a := range e.asks {
-			if a.ID == id && a.state == askWaits && !a.taken && e.result == nil {
-				found = a
-			}
-		}
-	}
-	if found == nil || r.final {
-		r.mu.Unlock()
-		return fmt.Errorf("approval %q: %w", id, ErrNoApproval)
-	}
-	found.taken = true
-	r.mu.Unlock()
-	err := r.append(ctx, r.record(kindDecided, found.Task, found.Attempt, decidedRecord{id, allow, reason}))
-	r.mu.Lock()
-	if found.taken = false; err == nil {
-		found.decide(allow, reason)
-		r.put(approved{found.Task})
-	}
-	r.mu.Unlock()
+	b := h.b
+	found, err := question(b.env, func(to *kernel.Promise[Approval]) message { return deciding{id, to} })
 	if err != nil {
-		r.fail(err)
+		return err
+	}
+	r := b.carrier.records
+	err = r.append(ctx, r.record(kindDecided, found.Task, found.Attempt, decidedRecord{id, allow, reason}))
+	b.post(decided{found.Task, id, allow, reason, err != nil})
+	if err != nil {
+		b.fail(err)
 	}
 	return err
 }
 
-func (a *asked) decide(allow bool, reason string) {
-	a.state, a.reason = askDenied, reason
-	if allow {
-		a.state = askAllowed
-	}
-	if a.resolved != nil {
-		close(a.resolved)
-	}
-}
-
 // ask is Options.CanUseTool of a job with Approvals.
-func (r *run) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+func (r *runner) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 	if req.ToolName == "AskUserQuestion" || req.ToolName == "ExitPlanMode" {
 		return sdk.Deny("Nobody is there to answer. Decide yourself and go on."), nil
 	}
-	call, isNew := r.called(a, req, r.saidBefore(ctx, a, req.ToolUseID))
-	if isNew {
-		if err := r.append(ctx, r.record(kindAsked, a.task.ID, a.number, call.Approval)); err != nil {
+	wanted := Approval{
+		ID: callID(a.task.ID, req.ToolName, req.Input), Task: a.task.ID, Attempt: a.number, Tool: req.ToolName, Input: req.Input,
+		Cwd: cmp.Or(req.Cwd, a.opts.Cwd), Said: r.saidBefore(ctx, a, req.ToolUseID), At: r.clock.Now().UTC(),
+	}
+	call, _ := question(r.env, func(to *kernel.Promise[asking]) message { return asks{a.task.ID, wanted, to} })
+	if call.isNew {
+		if err := r.records.append(ctx, r.records.record(kindAsked, a.task.ID, a.number, call.Approval)); err != nil {
 			r.fail(err)
 			return sdk.DenyAndStop("The call could not be written down."), nil
 		}
-		waits := call.Approval
-		r.tell(Event{Kind: EventAsked, Task: a.task.ID, Attempt: a.number, Detail: call.ID + " " + req.ToolName, Approval: &waits})
+		r.say(Event{Kind: EventAsked, Task: a.task.ID, Attempt: a.number, Detail: call.ID + " " + req.ToolName, Approval: &call.Approval})
 	}
 	r.doing(a, "waiting: approval")
 	waiting, stop := context.WithCancel(ctx)
@@ -189,105 +134,21 @@ func (r *run) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReques
 	} else {
 		stop()
 	}
-	_ = r.exec.Await(waiting, call.resolved)
-	r.mu.Lock()
-	state, reason := call.state, call.reason
-	if state != askWaits {
-		call.state = askUsed
-	}
-	r.mu.Unlock()
-	if state == askWaits {
+	_, _ = call.resolved.Wait(waiting, r.exec)
+	said, _ := question(r.env, func(to *kernel.Promise[verdictOn]) message { return takes{a.task.ID, call.ID, to} })
+	if said.state == askWaits {
+		a.waits.Resolve(struct{}{})
 		a.stop() // the task waits without its process
 		return sdk.DenyAndStop("This call waits for an approval. You will be told when it is decided."), nil
 	}
 	// Used before the agent learns it: an answer works once, also when the host dies now.
-	if err := r.append(ctx, r.record(kindUsed, a.task.ID, a.number, decidedRecord{ID: call.ID})); err != nil {
+	if err := r.records.append(ctx, r.records.record(kindUsed, a.task.ID, a.number, decidedRecord{ID: call.ID})); err != nil {
 		r.fail(err)
 		return sdk.DenyAndStop("The approval could not be written down."), nil
 	}
 	r.doing(a, req.ToolName)
-	if state == askAllowed {
+	if said.state == askAllowed {
 		return sdk.Allow(), nil
 	}
-	return sdk.Deny(strings.TrimSpace("A person has denied this call. " + reason)), nil
+	return sdk.Deny(strings.TrimSpace("A person has denied this call. " + said.reason)), nil
 }
-
-// called finds the call among those that the task has asked for, or adds it.
-func (r *run) called(a *attempt, req *sdk.ToolPermissionRequest, said string) (call *asked, isNew bool) {
-	id := callID(a.task.ID, req.ToolName, req.Input)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.tasks[a.task.ID]
-	number := 1
-	for _, c := range e.asks {
-		if base, _, _ := strings.Cut(c.ID, "-"); base == id {
-			if number++; c.state != askUsed {
-				call = c
-			}
-		}
-	}
-	if call == nil {
-		if number > 1 {
-			id += fmt.Sprintf("-%d", number)
-		}
-		call = &asked{Approval: Approval{
-			ID: id, Task: a.task.ID, Attempt: a.number, Tool: req.ToolName, Input: req.Input,
-			Cwd: cmp.Or(req.Cwd, a.opts.Cwd), Said: said, At: r.clock.Now().UTC(),
-		}}
-		e.asks = append(e.asks, call)
-		isNew = true
-	}
-	if call.resolved == nil {
-		call.resolved = make(chan struct{})
-		if call.state != askWaits {
-			close(call.resolved)
-		}
-	}
-	return call, isNew
-}
-
-// asking reports whether a call of the task waits for a person; mu is held.
-func (e *entry) asking() bool {
-	return slices.ContainsFunc(e.asks, func(a *asked) bool { return a.state == askWaits })
-}
-
-// decisions tells the model what was decided while it was not there; mu is not held.
-func (r *run) decisions(task string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var b strings.Builder
-	for _, a := range r.tasks[task].asks {
-		switch a.state {
-		case askAllowed:
-			fmt.Fprintf(&b, "\nYour call of %s was approved, once. Make exactly the same call again: %s", a.Tool, short(string(a.Input)))
-		case askDenied:
-			fmt.Fprintf(&b, "\nYour call of %s was denied by a person. %s Do not make it again: %s", a.Tool, a.reason, short(string(a.Input)))
-		}
-	}
-	return b.String()
-}
-
-// approval is what a record says about the calls of a task.
-func (k *known) approval(kind string, decode func(any) error) error {
-	if kind == kindAsked {
-		var a Approval
-		err := decode(&a)
-		k.asks = append(k.asks, &asked{Approval: a})
-		return err
-	}
-	var d decidedRecord
-	err := decode(&d)
-	for _, a := range k.asks {
-		switch {
-		case a.ID != d.ID:
-		case kind == kindUsed:
-			a.state = askUsed
-		default:
-			a.decide(d.Allow, d.Reason)
-		}
-	}
-	return err
-}
-
-// waits reports whether a call of the task waits for a person.
-func (k *known) waits() bool { return (&entry{asks: k.asks}).asking() }

@@ -19,10 +19,27 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// attempt is one start of a task. It runs on a task of its own and talks to the loop of
-// the job by what it returns.
+// runner runs attempts, each on a task of its own.
+type runner struct {
+	*env
+	records *records
+	spaces  *workspaces
+	shared  *shared // nil: no other program may have the tasks
+	servers servers
+	markers []string // of earlier hosts
+}
+
+// servers are MCP servers that sessions share.
+type servers interface {
+	Share(ctx context.Context, o *sdk.Options) (release func(), err error)
+	Close(ctx context.Context) error
+}
+
+// attempt is one start of a task. It belongs to its task alone, and talks to the job by
+// messages.
 type attempt struct {
 	launch
+	*handle
 	task       *Task
 	opts       *sdk.Options
 	ownEnv     map[string]string // Options.Env without what the job adds
@@ -31,28 +48,22 @@ type attempt struct {
 	prompts    []string // as they are sent
 	space      space
 	shellLimit time.Duration
-	stop       func() // interrupts the attempt
-	// kill ends the attempt and its processes at once; hard ends with it.
-	kill  func()
-	hard  context.Context
-	lost  bool   // the lease is; the job's mu guards it
-	fence uint64 // of the lease
+	fence      uint64 // of the lease
 
 	client   *sdk.Client
 	stalls   *stallWatch
-	began    time.Time     // of the last turn
-	gate     *subagentGate // nil: subagents are not limited
+	began    time.Time // of the last turn
 	costs    view.Costs
-	spent    Usage // so far; the job's mu guards it
+	spent    Usage // so far
 	limited  *protocol.RateLimitMessage
 	refused  bool
-	script   journal.File // the transcript; nil: none
-	unkept   error        // why the transcript is not complete
-	refusals refusals     // of the turn
-	said     sayings
-	asked    bool      // a model was
-	ready    bool      // the agent was
-	proved   time.Time // when the plan was told last that the model's API works
+	script   journal.File              // the transcript; nil: none
+	unkept   error                     // why the transcript is not complete
+	refusals refusals                  // of the turn
+	asked    bool                      // a model was
+	ready    bool                      // the agent was
+	proved   time.Time                 // when the machine was told last that the model's API works
+	waits    *kernel.Promise[struct{}] // settled if the attempt was interrupted because a call waits for a person
 	report
 }
 
@@ -64,8 +75,6 @@ type report struct {
 	Denied     int
 	Denials    []Denial // the first of them
 	ToolCalls  int
-	Subagents  int
-	Refused    int // subagents
 	Session    string
 	Workspace  string
 	Transcript string
@@ -74,18 +83,14 @@ type report struct {
 	err        error
 	decided    string // why Before decided without a start
 	started    time.Time
+	how        Mode
+	place      space
+	adopted    bool // what an earlier host had left running was ended
+	remains    *remains
 }
 
-// copyOf is a copy for commands, which have their own limit or slot. The loss of a lease
-// changes the attempt meanwhile.
-func (r *run) copyOf(a *attempt) attempt {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return *a
-}
-
-// run runs the attempt to its end. It never returns before the agent's processes are gone.
-func (r *run) attempt(ctx context.Context, a *attempt) (o outcome) {
+// attempt runs the attempt to its end. It never returns before the agent's processes are gone.
+func (r *runner) attempt(ctx context.Context, a *attempt) (o outcome) {
 	a.started = r.clock.Now()
 	if stop, o := r.before(ctx, a); stop {
 		return o
@@ -122,7 +127,7 @@ func (e *cut) Error() string   { return e.cause.Error() }
 func (e *cut) Unwrap() []error { return []error{e.cause, e.err} }
 
 // before asks Job.Before.
-func (r *run) before(ctx context.Context, a *attempt) (bool, outcome) {
+func (r *runner) before(ctx context.Context, a *attempt) (bool, outcome) {
 	if r.job.Before == nil {
 		return false, outcome{}
 	}
@@ -146,7 +151,7 @@ func (r *run) before(ctx context.Context, a *attempt) (bool, outcome) {
 }
 
 // prepare makes options, workspace and journal ready. After it an agent may start.
-func (r *run) prepare(ctx context.Context, a *attempt) error {
+func (r *runner) prepare(ctx context.Context, a *attempt) error {
 	if err := r.configure(ctx, a); err != nil {
 		return err
 	}
@@ -158,18 +163,18 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		return err
 	}
 	var err error
-	s := r.spaceOf(a.task.ID, a.launch.space)
+	s := a.with.space
 	if a.mode == modeFresh {
-		s, err = r.makeSpace(ctx, a)
+		s, err = r.spaces.makeSpace(ctx, a)
 	} else {
 		a.space = s
 	}
 	if err == nil {
-		err = r.useSpace(ctx, a, s)
+		err = r.spaces.useSpace(ctx, a, s)
 	}
 	a.Workspace = s.Dir
 	if err == nil && a.mode == modeFresh && a.task.ExpectChange {
-		if s.State, err = r.stateOf(ctx, a, s); err != nil {
+		if s.State, err = r.spaces.stateOf(ctx, a, s); err != nil {
 			err = &badWorkspace{dir: s.Dir, err: err}
 		}
 	}
@@ -185,7 +190,7 @@ func (r *run) prepare(ctx context.Context, a *attempt) error {
 		a.opts.SessionID = a.session
 	}
 	a.Session = a.session
-	return r.starting(ctx, a)
+	return r.records.starting(ctx, a)
 }
 
 // overACP reports whether the agent is one of the Agent Client Protocol. It makes the id of its
@@ -196,12 +201,12 @@ func overACP(o *sdk.Options) bool { return o.Backend != nil && o.Backend.AgentNa
 const acpAgent = "acp"
 
 // configure makes the options of the attempt.
-func (r *run) configure(ctx context.Context, a *attempt) error {
+func (r *runner) configure(ctx context.Context, a *attempt) error {
 	o, err := overlay(r.job.Options, a.task.Options)
 	if err != nil {
 		return &sdk.ConfigError{Option: "options", Problem: err.Error(), Fix: "see sdk.LoadOptions"}
 	}
-	a.opts, a.workspace, a.verify = o, r.workspaceOf(a.task), r.job.Verify
+	a.opts, a.workspace, a.verify = o, r.job.workspaceOf(a.task), r.job.Verify
 	if a.task.Verify != nil {
 		a.verify = a.task.Verify
 	}
@@ -226,8 +231,7 @@ func (r *run) configure(ctx context.Context, a *attempt) error {
 		return err
 	}
 	if r.job.Subagents != nil {
-		a.gate = &subagentGate{run: r, max: *r.job.Subagents}
-		a.gate.limit(o)
+		r.limit(a, o)
 	}
 	a.ownEnv = o.Env
 	env := maps.Clone(o.Env)
@@ -273,7 +277,7 @@ func (t *Task) template(text string) (*template.Template, error) {
 
 // fill makes the prompts of the task, and tells a session that is not the first what
 // became of the one before.
-func (r *run) fill(a *attempt) error {
+func (r *runner) fill(a *attempt) error {
 	a.prompts = nil
 	for _, p := range a.task.prompts() {
 		t, err := a.task.template(p)
@@ -282,7 +286,7 @@ func (r *run) fill(a *attempt) error {
 		}
 		if t != nil {
 			var b bytes.Buffer
-			if err := t.Execute(&b, map[string]any{"Results": r.resultsOf(a.task.After)}); err != nil {
+			if err := t.Execute(&b, map[string]any{"Results": a.results()}); err != nil {
 				return &sdk.ConfigError{Option: "prompt", Problem: err.Error(), Fix: "only the tasks of after have results"}
 			}
 			p = b.String()
@@ -301,7 +305,7 @@ func (r *run) fill(a *attempt) error {
 	switch next := &a.prompts[a.turns]; a.mode {
 	case modeResume:
 		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
-			"Look before you repeat a step, and finish it." + r.decisions(a.task.ID) + " This was the message:\n\n" + *next
+			"Look before you repeat a step, and finish it." + a.with.told + " This was the message:\n\n" + *next
 	case modeAgain:
 		if a.why == "" { // nothing was done yet
 			break
@@ -319,3 +323,15 @@ func short(text string) string {
 	}
 	return text
 }
+
+// results are those that a template may use.
+func (a *attempt) results() map[string]TaskResult {
+	all := make(map[string]TaskResult, len(a.with.results))
+	for id, t := range a.with.results { //troupe:maporder each by itself
+		all[id] = *t
+	}
+	return all
+}
+
+// doing notes what an attempt has begun.
+func (r *runner) doing(a *attempt, what string) { r.tell(doing{a.id, a.number, what}) }

@@ -30,28 +30,28 @@ func (d *dirStore) Put(_ context.Context, name string, content io.Reader) error 
 // Get implements [queue.Store].
 func (d *dirStore) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }
 
-// shared is the name of a file in Job.Store. Programs have files with the same names, so the
+// lent is the name of a file in Job.Store. Programs have files with the same names, so the
 // fence of the lease is in front.
-func shared(fence uint64, name string) string { return path.Join(fmt.Sprint(fence), name) }
+func lent(fence uint64, name string) string { return path.Join(fmt.Sprint(fence), name) }
 
 // lend puts a file of the job's directory into Job.Store, for the other programs.
-func (r *run) lend(ctx context.Context, fence uint64, name string) error {
-	if r.job.Store == nil || name == "" {
+func (r *records) lend(ctx context.Context, fence uint64, name string) error {
+	if r.others == nil || name == "" {
 		return nil
 	}
 	f, err := r.store.Get(ctx, name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.job.Store.Put(ctx, shared(fence, name), f), f.Close())
+	return errors.Join(r.others.Put(ctx, lent(fence, name), f), f.Close())
 }
 
 // borrow reads a file of another program.
-func (r *run) borrow(ctx context.Context, fence uint64, name string) ([]byte, error) {
-	if r.job.Store == nil {
+func (r *records) borrow(ctx context.Context, fence uint64, name string) ([]byte, error) {
+	if r.others == nil {
 		return nil, errors.New("its answer is in a file, and Job.Store is nil")
 	}
-	f, err := r.job.Store.Get(ctx, shared(fence, name))
+	f, err := r.others.Get(ctx, lent(fence, name))
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +60,9 @@ func (r *run) borrow(ctx context.Context, fence uint64, name string) ([]byte, er
 }
 
 // get opens a file that a result names.
-func (r *run) get(ctx context.Context, t *TaskResult, name string) (io.ReadCloser, error) {
-	if r.job.Store != nil && t.Worker != "" && t.Worker != r.worker {
-		return r.job.Store.Get(ctx, shared(t.Fence, name))
+func (r *records) get(ctx context.Context, t *TaskResult, name string) (io.ReadCloser, error) {
+	if r.others != nil && t.Worker != "" && t.Worker != r.worker {
+		return r.others.Get(ctx, lent(t.Fence, name))
 	}
 	return r.store.Get(ctx, name)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -40,13 +41,11 @@ func (j *Job) budgetOf(t *Task) *Budget {
 
 // bill adds what a result reports to the usage of the attempt. Costs and tokens are those of
 // the whole tree: subagents are in modelUsage, and not in usage.
-func (r *run) bill(a *attempt, result *sdk.ResultMessage) {
+func (r *runner) bill(a *attempt, result *sdk.ResultMessage) {
 	cost := a.costs.Add(result)
 	if cost == nil { // the result came twice
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	s := &a.spent
 	s.USD += cost.USD
 	s.Credits += cost.Credits
@@ -57,37 +56,29 @@ func (r *run) bill(a *attempt, result *sdk.ResultMessage) {
 		s.Tokens.CacheWrite += u.CacheCreationInputTokens
 		s.Tokens.CacheRead += u.CacheReadInputTokens
 	}
+	r.tell(billed{a.id, a.number, *s})
 }
 
 // afford reports, as a *budgetSpent, that the attempt may not begin another turn.
-func (r *run) afford(a *attempt) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *runner) afford(a *attempt) error {
 	used := a.used
 	used.add(a.spent)
 	used.Wall += Duration(r.clock.Now().Sub(a.started))
 	if limit := r.job.budgetOf(a.task).exceeded(used); limit != "" {
 		return &budgetSpent{limit: limit}
 	}
-	if limit := r.job.Budget.exceeded(r.spent()); limit != "" {
+	if r.job.Budget == nil {
+		return nil
+	}
+	if limit, _ := question(r.env, func(to *kernel.Promise[string]) message { return affords{to} }); limit != "" {
 		return &budgetSpent{job: true, limit: limit}
 	}
 	return nil
 }
 
-// spent is what the job has used, with what attempts that run have reported so far; mu is held.
-func (r *run) spent() Usage {
-	all, now := r.usage, r.clock.Now()
-	for _, e := range r.running {
-		all.add(e.last.spent)
-		all.Wall += Duration(now.Sub(e.since))
-	}
-	return all
-}
-
 // wallLeft is the time that the task's budget leaves to the attempt; 0: no limit, or nothing
 // is left, which afford reports.
-func (r *run) wallLeft(a *attempt) time.Duration {
+func (r *runner) wallLeft(a *attempt) time.Duration {
 	b := r.job.budgetOf(a.task)
 	if b == nil || b.Wall <= 0 {
 		return 0

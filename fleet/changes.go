@@ -19,23 +19,23 @@ import (
 // stateOf identifies what is in a workspace, for Task.ExpectChange. In a git repository it is
 // the commit and the content of all files that differ from it and are not ignored; elsewhere
 // the names, sizes and times of all files.
-func (r *run) stateOf(ctx context.Context, a *attempt, s space) (string, error) {
+func (ws *workspaces) stateOf(ctx context.Context, a *attempt, s space) (string, error) {
 	sum := sha256.New()
 	var err error
 	switch {
 	case s.Git != "":
 		var d *hostgit.Dir
 		var now *hostgit.Repo
-		if d, now, err = r.openGit(ctx, a, s); err == nil {
+		if d, now, err = ws.openGit(ctx, a, s); err == nil {
 			err = addChanges(ctx, sum, d, now, s.work())
 		}
 	case a.workspace.owned():
 		err = addTree(sum, s.Dir)
 	default:
 		if s.Source != nil {
-			r.recall(s.Dir, s.Source)
+			ws.recall(s.Dir, s.Source)
 		}
-		err = r.withSource(ctx, s.Dir, func(d *hostgit.Dir, _ bool) error { return addChanges(ctx, sum, d, d.Repo(), s.Dir) })
+		err = ws.withSource(ctx, s.Dir, func(d *hostgit.Dir, _ bool) error { return addChanges(ctx, sum, d, d.Repo(), s.Dir) })
 		if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) {
 			err = addTree(sum, s.Dir)
 		}

@@ -36,10 +36,10 @@ func (e *commandFailed) Error() string { return e.status.String() }
 
 // shell runs a line of the user's in a workspace and returns its output, both streams in
 // one.
-func (r *run) shell(ctx context.Context, a *attempt, dir, line string) ([]byte, error) {
-	out, err := r.command(ctx, command{
+func (ws *workspaces) shell(ctx context.Context, a *attempt, dir, line string) ([]byte, error) {
+	out, err := ws.command(ctx, command{
 		name: "sh", args: []string{"-c", "exec 2>&1\n" + line}, dir: dir,
-		env: a.variables(), limit: a.shellLimit, most: maxOutput, spawn: r.job.CommandSpawner,
+		env: a.variables(), limit: a.shellLimit, most: maxOutput, spawn: ws.job.CommandSpawner,
 	})
 	return out.output, err
 }
@@ -47,17 +47,17 @@ func (r *run) shell(ctx context.Context, a *attempt, dir, line string) ([]byte, 
 // maxOutput is what is kept of the output of a verifier or a setup.
 const maxOutput = 64 << 10
 
-func (r *run) command(ctx context.Context, c command) (outputs, error) {
-	ctx, cancel := kernel.WithTimeout(ctx, r.clock, &session.TimeoutError{What: c.name, Limit: c.limit})
+func (ws *workspaces) command(ctx context.Context, c command) (outputs, error) {
+	ctx, cancel := kernel.WithTimeout(ctx, ws.clock, &session.TimeoutError{What: c.name, Limit: c.limit})
 	defer cancel()
 	whole, spawner := c.whole, c.spawn
 	if whole == nil {
 		whole = os.Environ()
 	}
 	if spawner == nil {
-		spawner = r.rt.Spawner()
+		spawner = ws.rt.Spawner()
 	}
-	env := slices.Concat(whole, c.env, []string{r.marker + "=1"})
+	env := slices.Concat(whole, c.env, []string{ws.marker + "=1"})
 	p, err := spawner.Spawn(ctx, session.Command{Names: []string{c.name}, Args: c.args, Dir: c.dir, Env: env})
 	if err != nil {
 		return outputs{}, err
@@ -65,27 +65,27 @@ func (r *run) command(ctx context.Context, c command) (outputs, error) {
 	_ = p.Stdin().Close()
 	read := func(from io.Reader) *kernel.Promise[[]byte] {
 		done := kernel.NewPromise[[]byte]()
-		r.exec.Go(func() { done.Resolve(lastOf(from, c.most)) })
+		ws.exec.Go(func() { done.Resolve(lastOf(from, c.most)) })
 		return done
 	}
 	stdout, stderr := read(p.Stdout()), read(p.Stderr())
-	ended := r.exec.Await(ctx, p.Exited())
+	ended := ws.exec.Await(ctx, p.Exited())
 	if ended != nil {
 		_ = p.Kill()
 	}
 	// What it left in the background holds its outputs open.
-	over, stop := kernel.WithTimeout(context.WithoutCancel(ctx), r.clock, &session.TimeoutError{What: "end of " + c.name, Limit: commandGrace})
+	over, stop := kernel.WithTimeout(context.WithoutCancel(ctx), ws.clock, &session.TimeoutError{What: "end of " + c.name, Limit: commandGrace})
 	defer stop()
 	if ended != nil {
-		_ = r.exec.Await(over, p.Exited())
+		_ = ws.exec.Await(over, p.Exited())
 	}
 	_, swept := p.Sweep(over)
 	var out outputs
-	out.output, err = stdout.Wait(over, r.exec)
+	out.output, err = stdout.Wait(over, ws.exec)
 	if err != nil {
 		p.CloseOutput()
 	}
-	out.errors, _ = stderr.Wait(over, r.exec)
+	out.errors, _ = stderr.Wait(over, ws.exec)
 	p.CloseOutput()
 	status, reaped := p.Reap()
 	switch {

@@ -4,20 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
 // suspicion says why a success without a verifier is no success; "": it is one.
-func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
+func (r *runner) suspicion(ctx context.Context, a *attempt) (string, error) {
 	switch {
 	case strings.TrimSpace(a.Text) == "" && len(a.Structured) == 0:
 		return "the answer is empty", nil
 	case a.task.ExpectTools && a.ToolCalls == 0:
 		return "the agent called no tool", nil
 	case a.task.ExpectChange:
-		now, err := r.stateOf(ctx, a, a.space)
+		now, err := r.spaces.stateOf(ctx, a, a.space)
 		if err != nil {
 			return "", &badWorkspace{dir: a.space.Dir, err: err}
 		}
@@ -29,7 +30,7 @@ func (r *run) suspicion(ctx context.Context, a *attempt) (string, error) {
 }
 
 // judge decides whether the answer counts.
-func (r *run) judge(ctx context.Context, a *attempt) error {
+func (r *runner) judge(ctx context.Context, a *attempt) error {
 	if why := a.unasked(); why != "" {
 		return &suspicious{why}
 	}
@@ -49,7 +50,12 @@ func (r *run) judge(ctx context.Context, a *attempt) error {
 		said.Rounds += a.Verdict.Rounds
 	}
 	a.Verdict = &said
-	return r.verified(ctx, a)
+	status := Accepted
+	if !said.OK {
+		status = Rejected
+	}
+	r.say(Event{Kind: EventVerified, Task: a.task.ID, Attempt: a.number, Status: status, Detail: short(said.Output)})
+	return r.records.verified(ctx, a)
 }
 
 // suspicious says why a success is doubted.
@@ -58,7 +64,7 @@ type suspicious struct{ why string }
 func (e *suspicious) Error() string { return "the agent reports a success, but " + e.why }
 
 // conclude turns the end of an attempt into its outcome.
-func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
+func (r *runner) conclude(ctx context.Context, a *attempt, err error) outcome {
 	a.err = err
 	o := outcome{status: Accepted}
 	var doubt *suspicious
@@ -92,16 +98,34 @@ func (r *run) conclude(ctx context.Context, a *attempt, err error) outcome {
 
 // keepTranscript closes the transcript, durably. The result will name it, so an error is one
 // of the journal.
-func (r *run) keepTranscript(a *attempt) error {
+func (r *runner) keepTranscript(a *attempt) error {
 	f := a.script
 	if a.script = nil; f == nil {
 		return a.unkept
 	}
-	if err := r.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
+	if err := r.records.keeper.Keep(f, a.Transcript, transcriptsDir); err != nil {
 		return &journal.FailedError{Op: "sync", Err: fmt.Errorf("%s: %w", a.Transcript, err)}
 	}
-	if err := r.lend(r.hard, a.fence, a.Transcript); err != nil {
+	if err := r.records.lend(r.hard, a.fence, a.Transcript); err != nil {
 		a.warnings = append(a.warnings, "the transcript is not in the store: "+err.Error())
 	}
 	return nil
+}
+
+// keepDiff writes what the task has changed, if its workspace is its own and in git.
+func (r *runner) keepDiff(ctx context.Context, a *attempt) {
+	if r.root == "" || !a.workspace.owned() || a.Diff != "" || a.space.Base == "" || a.workspace.Make != nil {
+		return
+	}
+	text, err := r.spaces.diff(ctx, a, a.space)
+	if err == nil && text != "" {
+		name := path.Join(place(a.task.ID, a.number), "diff.patch")
+		if err = r.records.store.Put(ctx, name, strings.NewReader(text)); err == nil {
+			a.Diff = name
+			err = r.records.lend(ctx, a.fence, name)
+		}
+	}
+	if err != nil {
+		a.warnings = append(a.warnings, "the diff is not kept: "+err.Error())
+	}
 }

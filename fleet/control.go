@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
@@ -19,10 +17,8 @@ func (h *Handle) Pause() { h.pause(true) }
 func (h *Handle) Resume() { h.pause(false) }
 
 func (h *Handle) pause(on bool) {
-	h.r.mu.Lock()
-	defer h.r.mu.Unlock()
-	h.r.paused = on
-	h.r.put(paused{on})
+	h.b.tell(pauses{on})
+	h.b.post(paused{on})
 }
 
 // CancelTask ends a task with the status [Canceled]: its attempt is interrupted, and
@@ -51,8 +47,8 @@ func (h *Handle) Requeue(ctx context.Context, id string) error {
 
 func (h *Handle) steer(ctx context.Context, id string, what steer) error {
 	reply := kernel.NewPromise[struct{}]()
-	h.r.post(steered{id, what, reply})
-	if _, err := reply.Wait(ctx, h.r.exec); err != nil {
+	h.b.post(steered{id, what, reply})
+	if _, err := reply.Wait(ctx, h.b.exec); err != nil {
 		return fmt.Errorf("task %q: %w", id, err)
 	}
 	return nil
@@ -60,104 +56,10 @@ func (h *Handle) steer(ctx context.Context, id string, what steer) error {
 
 // tooLate answers a decision that the job cannot take any more.
 func tooLate(in input) {
-	if in, ok := in.(steered); ok {
+	switch in := in.(type) {
+	case steered:
+		answered{to: in.reply, err: ErrJobOver}.settle(nil)
+	case leased:
 		in.reply.Fail(ErrJobOver)
 	}
-}
-
-// steer carries out what somebody has decided. err is that of the journal: then nothing
-// has happened.
-func (r *run) steer(e effect, err error) {
-	switch e := e.(type) {
-	case canceling:
-		if err == nil {
-			r.tasks[e.id].last.stop()
-		}
-	case requeued:
-		if err == nil {
-			r.withdraw(e)
-			r.outdated()
-			r.tell(Event{Kind: EventRequeued, Task: e.id})
-		}
-	case answered:
-		if err = errors.Join(e.err, err); err != nil {
-			e.to.Fail(err)
-		} else {
-			e.to.Resolve(struct{}{})
-		}
-	case pausing:
-		kind := EventResumed
-		if e.on {
-			kind = EventPaused
-		}
-		r.tell(Event{Kind: kind})
-	case troubled:
-		r.tell(Event{Kind: EventOutage, Detail: e.String()})
-	case recovered:
-		r.tell(Event{Kind: EventRecovered, Detail: e.String()})
-	}
-}
-
-// withdraw makes the result of a task void, or ends its attempt.
-func (r *run) withdraw(e requeued) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.tasks[e.id]
-	if e.runs {
-		t.asks = nil
-		t.last.stop()
-		return
-	}
-	t.last, t.asks, t.foreign = nil, nil, nil
-	if t.result == nil {
-		return
-	}
-	t.former, t.result = t.result, nil
-	t.requeued++
-	unread := slices.DeleteFunc(r.results[r.read:], func(o TaskResult) bool { return o.ID == e.id })
-	r.results = r.results[:r.read+len(unread)]
-}
-
-// requeue is what a requeued record says of a task.
-func (k *known) requeue() {
-	if k.result != nil {
-		k.former, k.result = k.result, nil
-		k.requeued++
-	}
-	k.paid.add(k.usage)
-	if k.open { // until its last turn
-		k.paid.add(k.seen)
-		k.seen = Usage{}
-	}
-	k.past.attempts, k.base, k.usage, k.status, k.canceled = 0, k.starts, Usage{}, "", false
-	k.free, k.deaths, k.runs = 0, 0, false
-	k.next = launch{mode: modeFresh}
-	k.partial, k.asks = partial{}, nil
-}
-
-// reopen finds the tasks that were skipped because of a task which was requeued while no
-// process ran the job, and requeues them.
-func (h *history) reopen(entries []*entry) []string {
-	var all []string
-	for again := true; again; {
-		again = false
-		for _, e := range entries {
-			k := h.tasks[e.task.ID]
-			if k == nil || k.status != Skipped || k.starts != k.base {
-				continue
-			}
-			if slices.ContainsFunc(e.task.After, func(id string) bool { b := h.tasks[id]; return b != nil && b.result == nil }) {
-				k.requeue()
-				all, again = append(all, e.task.ID), true
-			}
-		}
-	}
-	return all
-}
-
-// rests notes when a task goes on, for those who look.
-func (r *run) rests(e again) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tasks[e.id].due = e.due
 }

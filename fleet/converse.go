@@ -16,7 +16,7 @@ import (
 )
 
 // converse plays the turns, and the verification with its rounds.
-func (r *run) converse(ctx context.Context, a *attempt) error {
+func (r *runner) converse(ctx context.Context, a *attempt) error {
 	a.asked = a.asked || a.turns > 0 // by an earlier attempt
 	if a.mode == modeResume && a.turns >= len(a.prompts) && a.verify.rounds() == 0 {
 		return r.judge(ctx, a) // the conversation was over when the host died
@@ -52,7 +52,7 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 			return err
 		}
 		r.post(worked{a.task.ID})
-		if err := r.turned(ctx, a); err != nil {
+		if err := r.records.turned(ctx, a); err != nil {
 			return err
 		}
 	}
@@ -75,32 +75,29 @@ func (r *run) converse(ctx context.Context, a *attempt) error {
 
 // share connects the session to the MCP servers that it shares. They must not differ by
 // the variables that tell tasks apart.
-func (r *run) share(ctx context.Context, a *attempt) (release func(), err error) {
+func (r *runner) share(ctx context.Context, a *attempt) (release func(), err error) {
 	env := a.opts.Env
 	a.opts.Env = a.ownEnv
-	release, err = r.shared.Share(ctx, a.opts)
+	release, err = r.servers.Share(ctx, a.opts)
 	a.opts.Env = env
 	return release, err
 }
 
 // sees tells the plan what the agent reports of the API.
-func (r *run) sees(a *attempt, status int, word string, wait time.Duration) {
+func (r *runner) sees(a *attempt, status int, word string, wait time.Duration) {
 	if saw := troubleOf(status, word); saw != 0 {
 		r.post(pressed{a.task.ID, saw, wait})
 	}
 }
 
 // hangUp ends the session, whose processes are gone then.
-func (r *run) hangUp(ctx context.Context, a *attempt) {
+func (r *runner) hangUp(ctx context.Context, a *attempt) {
 	err := a.client.Close(a.hard)
 	for m, failed := range a.client.Messages(context.WithoutCancel(ctx)) { // what came too late to be read
 		if failed != nil {
 			break
 		}
 		r.note(a, m)
-	}
-	if a.gate != nil {
-		a.Subagents, a.Refused = a.gate.counts()
 	}
 	if id := a.client.SessionID(); id != "" {
 		a.session, a.Session = id, id
@@ -113,7 +110,7 @@ func (r *run) hangUp(ctx context.Context, a *attempt) {
 }
 
 // turn sends a message and reads to its result, unless a budget is spent.
-func (r *run) turn(ctx context.Context, a *attempt, text string) error {
+func (r *runner) turn(ctx context.Context, a *attempt, text string) error {
 	if err := r.afford(a); err != nil {
 		return err
 	}
@@ -154,7 +151,7 @@ func (r *run) turn(ctx context.Context, a *attempt, text string) error {
 }
 
 // background waits for what the agent has left running, which may start turns of its own.
-func (r *run) background(ctx context.Context, a *attempt) error {
+func (r *runner) background(ctx context.Context, a *attempt) error {
 	r.doing(a, "background")
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -211,7 +208,7 @@ func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
 }
 
 // note takes a message of the agent, and returns the result that it is.
-func (r *run) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
+func (r *runner) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	if a.script != nil {
 		if raw := m.Raw(); raw != nil {
 			_, err := a.script.Write(append(raw[:len(raw):len(raw)], '\n'))

@@ -25,7 +25,7 @@ type copier struct {
 // copyTree copies a directory: regular files with their modes, directories and links. It
 // leaves out the directories of jobs, and what cannot be copied, and warns of both; of the job's
 // own directory nobody needs to be told.
-func (r *run) copyTree(from, to string) (err error) {
+func (ws *workspaces) copyTree(from, to string) (err error) {
 	if err := os.Mkdir(to, 0o777); err != nil { //nolint:gosec // as cp makes it; umask decides
 		return err
 	}
@@ -39,10 +39,10 @@ func (r *run) copyTree(from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	own, err := os.Stat(r.root)
+	own, err := os.Stat(ws.root)
 	var spaces fs.FileInfo
 	if err == nil {
-		spaces, err = os.Stat(filepath.Join(r.root, workspacesDir))
+		spaces, err = os.Stat(filepath.Join(ws.root, workspacesDir))
 	}
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r *run) copyTree(from, to string) (err error) {
 		if n > most {
 			text += fmt.Sprintf("; and %d more", n-most)
 		}
-		r.remark("not in the copies of " + from + ": " + text)
+		ws.post(remarked{"not in the copies of " + from + ": " + text})
 	}
 	return nil
 }

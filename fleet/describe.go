@@ -7,26 +7,22 @@ import (
 )
 
 // describe adds to a summary what the job is, and what its results add up to.
-func (r *run) describe(s *Summary) {
-	hide := r.redactor()
+func (r *reporter) describe(s *Summary, end *closing) {
+	hide := r.redactor(end)
 	s.Title, s.Command = hide.Replace(r.job.Title), hide.Replace(r.job.Command)
 	s.Agent, s.Model = backendName(r.job.Options), r.job.Options.Model
 	if v := r.job.Verify; v != nil {
 		s.Verifier = cmp.Or(hide.Replace(v.Command), "a function")
 	}
-	r.mu.Lock()
 	var attempts []Attempt
-	for _, e := range r.order {
-		if t := e.result; t != nil {
-			s.Requeued += t.Requeued
-			s.Denied += t.Denied
-			if t.Verdict != nil {
-				s.Rounds += t.Verdict.Rounds
-			}
-			attempts = append(attempts, t.Attempts...)
+	for _, t := range end.results {
+		s.Requeued += t.Requeued
+		s.Denied += t.Denied
+		if t.Verdict != nil {
+			s.Rounds += t.Verdict.Rounds
 		}
+		attempts = append(attempts, t.Attempts...)
 	}
-	r.mu.Unlock()
 	s.Attempts = len(attempts)
 	s.Began, s.Worked = timeOf(attempts)
 }

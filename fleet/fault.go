@@ -93,7 +93,7 @@ func shortage(err error) string {
 }
 
 // blame completes an outcome by what the attempt knows.
-func (r *run) blame(a *attempt, err error, o *outcome) {
+func (r *runner) blame(a *attempt, err error, o *outcome) {
 	o.unstarted = !a.ready && a.client == nil || !a.ready && o.fault != ofTask
 	if hint := shortage(err); hint != "" {
 		o.why = fmt.Sprintf("%s (%s)", o.why, hint)
@@ -130,7 +130,7 @@ func inMemory(o *sdk.Options) bool {
 const provesEach = 10 * time.Second
 
 // proves tells the plan that the model has answered.
-func (r *run) proves(a *attempt, m *sdk.AssistantMessage) {
+func (r *runner) proves(a *attempt, m *sdk.AssistantMessage) {
 	now := r.clock.Now()
 	if m.Error != "" || m.APIErrorStatus != 0 || now.Sub(a.proved) < provesEach {
 		return

@@ -98,7 +98,7 @@ func TestWhoseFaultIsIt(t *testing.T) {
 				o := verdictOf(err)
 				assert.Equal(t, c.status, o.status)
 				assert.Equal(t, c.fault, o.fault)
-				p := newPlan(func() rules { r := testRules(1); r.attempts, r.patience = 1, time.Hour; return r }())
+				p := newMachine(func() rules { r := testRules(1); r.attempts, r.patience = 1, time.Hour; return r }())
 				p.step(noon, added{specs: []spec{{id: "a"}}, last: true}, nil)
 				out := p.step(noon, ended{"a", o}, nil)
 				n := p.nodes["a"]
@@ -108,10 +108,10 @@ func TestWhoseFaultIsIt(t *testing.T) {
 					assert.Zero(t, n.attempts)
 					assert.Zero(t, n.counted())
 				case retries: // had it more attempts
-					assert.Contains(t, out, effect(finish{"a", c.status, ""}))
+					assert.Contains(t, bare(out), effect(finish{id: "a", status: c.status}))
 					assert.True(t, o.retry || o.poisoned)
 				case over:
-					assert.Contains(t, out, effect(finish{"a", c.status, ""}))
+					assert.Contains(t, bare(out), effect(finish{id: "a", status: c.status}))
 					assert.False(t, o.retry || o.poisoned)
 				default:
 					assert.Equal(t, nodeWithout, n.state)
@@ -156,7 +156,7 @@ func TestBlame(t *testing.T) {
 			t.Parallel()
 			o := verdictOf(c.err)
 			o.session = "s"
-			(&run{job: c.job}).blame(&c.a, c.err, &o)
+			(&runner{env: &env{job: c.job}}).blame(&c.a, c.err, &o)
 			assert.Equal(t, c.session, o.session)
 			assert.Equal(t, c.fault, o.fault)
 			assert.Equal(t, c.free, o.free)
@@ -166,13 +166,13 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-func outagePlan(tasks int, change func(*rules)) *plan {
+func outagePlan(tasks int, change func(*rules)) *machine {
 	r := testRules(1)
 	r.patience = 30 * time.Minute
 	if change != nil {
 		change(&r)
 	}
-	p := newPlan(r)
+	p := newMachine(r)
 	var all []spec
 	for i := range tasks {
 		all = append(all, spec{id: fmt.Sprint("t", i), order: i})
@@ -187,7 +187,7 @@ func TestAnOutage(t *testing.T) {
 	t.Parallel()
 	p := outagePlan(6, nil)
 	away := outcome{status: NotStarted, retry: true, why: "away", fault: ofProgram, unstarted: true, space: "/w"}
-	require.Equal(t, 3, p.running)
+	require.Equal(t, 3, len(p.running))
 	out := p.step(noon, ended{"t0", away}, nil)
 	assert.Equal(t, []string{"t3"}, launched(out), "one failure alone says nothing of the others")
 	out = p.step(noon, ended{"t1", away}, nil)
@@ -206,7 +206,7 @@ func TestAnOutage(t *testing.T) {
 			continue // a task rests longer than the probe
 		}
 		require.Len(t, started, 1)
-		require.Equal(t, 1, p.running)
+		require.Equal(t, 1, len(p.running))
 		seen[started[0]]++
 		probes++
 		require.Empty(t, launched(p.step(now, ended{started[0], away}, nil)))
@@ -311,15 +311,15 @@ func TestATaskThatNeverStarts(t *testing.T) {
 // is quarantined.
 func TestTasksThatHostsDieOf(t *testing.T) {
 	t.Parallel()
-	with := func(past map[string]*past) (*plan, []effect) {
-		p := newPlan(testRules(1))
+	with := func(past map[string]*node) (*machine, []effect) {
+		p := newMachine(testRules(1))
 		var all []spec
 		for i := range 5 {
 			all = append(all, spec{id: fmt.Sprint("t", i), order: i})
 		}
 		return p, p.step(noon, added{specs: all, past: past, last: true}, nil)
 	}
-	p, out := with(map[string]*past{"t0": {starts: 6, free: 6, deaths: 2}, "t1": {starts: 6, free: 6, deaths: 6}, "t2": {starts: 1, free: 1, deaths: 1}})
+	p, out := with(map[string]*node{"t0": {starts: 6, free: 6, deaths: 2}, "t1": {starts: 6, free: 6, deaths: 6}, "t2": {starts: 1, free: 1, deaths: 1}})
 	assert.Equal(t, []string{"t2", "t3", "t4"}, launched(out), "those that may be to blame come last")
 	for _, id := range []string{"t2", "t3"} {
 		assert.Empty(t, launched(p.step(noon, ended{id, outcome{status: Accepted}}, nil)), "they wait until nothing runs")
@@ -327,13 +327,13 @@ func TestTasksThatHostsDieOf(t *testing.T) {
 	assert.Equal(t, []string{"t0"}, launched(p.step(noon, ended{"t4", outcome{status: Accepted}}, nil)))
 	assert.Equal(t, []string{"t1"}, launched(p.step(noon, ended{"t0", outcome{status: Accepted}}, nil)), "it did not run alone when the last host died")
 
-	_, out = with(map[string]*past{"t1": {starts: 6, free: 6, deaths: 6, alone: true}})
+	_, out = with(map[string]*node{"t1": {starts: 6, free: 6, deaths: 6, alone: true}})
 	assert.Equal(t, []string{"t0", "t2", "t3"}, launched(out))
-	p, _ = with(map[string]*past{"t1": {starts: 6, free: 6, deaths: 6, alone: true}})
+	p, _ = with(map[string]*node{"t1": {starts: 6, free: 6, deaths: 6, alone: true}})
 	for _, id := range []string{"t0", "t2", "t3", "t4"} {
 		out = p.step(noon, ended{id, outcome{status: Accepted}}, out)
 	}
-	assert.Contains(t, out, effect(finish{"t1", Quarantined, "the host died 6 times in a row while it ran, the last time while it ran alone"}))
+	assert.Contains(t, bare(out), effect(finish{id: "t1", status: Quarantined, why: "the host died 6 times in a row while it ran, the last time while it ran alone"}))
 }
 
 // What a journal says of hosts that died.
@@ -360,7 +360,7 @@ func TestDeathsInAJournal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := history{tasks: map[string]*known{}}
+			h := history{tasks: map[string]*node{}}
 			for _, rec := range append([]recordOf{{kindAdmitted, "a", 0, admittedRecord{}}, {kindAdmitted, "b", 0, admittedRecord{}}}, c.records...) {
 				data, err := json.Marshal(rec.data)
 				require.NoError(t, err)
@@ -387,7 +387,7 @@ type recordOf struct {
 // An attempt that its host did not outlive is among the attempts, once, with what it has used.
 func TestAttemptsThatTheHostCut(t *testing.T) {
 	t.Parallel()
-	h := history{tasks: map[string]*known{}}
+	h := history{tasks: map[string]*node{}}
 	for i, rec := range []recordOf{
 		{kindAdmitted, "a", 0, admittedRecord{}}, {kindHost, "", 0, hostRecord{}},
 		{kindStarting, "a", 1, startingRecord{Mode: modeFresh, Session: "s"}}, {kindTurn, "a", 1, turnRecord{Turns: 1, Usage: Usage{Turns: 3}}},
@@ -403,7 +403,7 @@ func TestAttemptsThatTheHostCut(t *testing.T) {
 	assert.Equal(t, []Attempt{
 		{Number: 1, Status: Interrupted, Error: hostEnded, Mode: modeFresh, Session: "s", Started: time.Unix(2, 0), Ended: time.Unix(3, 0), Usage: Usage{Turns: 3}},
 		{Number: 2, Status: Interrupted, Error: hostEnded, Mode: modeResume, Session: "s2", Started: time.Unix(6, 0), Ended: time.Unix(7, 0), Usage: Usage{Turns: 4}},
-	}, k.attempts)
+	}, k.tries)
 	assert.Equal(t, 7, k.usage.Turns)
 }
 
@@ -425,7 +425,7 @@ func TestCutAttemptsOfATaskThatIsRequeued(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := history{tasks: map[string]*known{}}
+			h := history{tasks: map[string]*node{}}
 			for _, rec := range append([]recordOf{{kindAdmitted, "a", 0, admittedRecord{}}, host}, records...) {
 				data, err := json.Marshal(rec.data)
 				require.NoError(t, err)

@@ -26,41 +26,41 @@ const (
 	maxDiff  = 16 << 20
 )
 
-// repositories is what the job knows of git; the job's mu guards it.
+// repositories is what the job knows of git.
 type repositories struct {
 	git   *hostgit.Git
 	found map[string]*hostgit.Repo // sources, as they were when they were used first
 }
 
 // hostGit is the git of this job: every git that the host runs goes through it.
-func (r *run) hostGit(ctx context.Context) *hostgit.Git {
-	r.mu.Lock()
-	g := r.repos.git
-	r.mu.Unlock()
+func (ws *workspaces) hostGit(ctx context.Context) *hostgit.Git {
+	ws.mu.Lock()
+	g := ws.repos.git
+	ws.mu.Unlock()
 	if g != nil {
 		return g
 	}
 	g = &hostgit.Git{Environ: os.Environ(), Run: func(ctx context.Context, c hostgit.Call) (string, error) {
-		out, err := r.command(ctx, command{name: "git", args: c.Args, dir: c.Dir, whole: c.Env, limit: gitLimit, most: maxDiff})
+		out, err := ws.command(ctx, command{name: "git", args: c.Args, dir: c.Dir, whole: c.Env, limit: gitLimit, most: maxDiff})
 		if err != nil {
 			return "", fmt.Errorf("git %s: %w%s", c.Args[0], err, quoted(out.errors))
 		}
 		return string(out.output), nil
 	}}
 	g.Excludes = g.UserExcludes(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.repos.git = g
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.repos.git = g
 	return g
 }
 
 // gitRoot returns the directory for the host's git directories, and what removes it when
 // it is no longer needed. It is in Out, unless what works in dir could write there.
-func (r *run) gitRoot(dir string) (root string, remove func()) {
-	if r.root != "" && !within(r.root, dir) {
-		return filepath.Join(r.root, gitDir), func() {}
+func (ws *workspaces) gitRoot(dir string) (root string, remove func()) {
+	if ws.root != "" && !within(ws.root, dir) {
+		return filepath.Join(ws.root, gitDir), func() {}
 	}
-	root = filepath.Join(os.TempDir(), "troupe-git-"+kernel.NewID(r.rt.Rand()))
+	root = filepath.Join(os.TempDir(), "troupe-git-"+kernel.NewID(ws.rt.Rand()))
 	return root, func() { _ = os.RemoveAll(root) }
 }
 
@@ -83,21 +83,21 @@ func resolved(name string) string {
 
 // withSource calls do with a git directory for the repository that from is in, as it was when
 // the job used it first. One call at a time uses it. fresh: it was made now.
-func (r *run) withSource(ctx context.Context, from string, do func(d *hostgit.Dir, fresh bool) error) error {
+func (ws *workspaces) withSource(ctx context.Context, from string, do func(d *hostgit.Dir, fresh bool) error) error {
 	from = resolved(from)
 	sum := sha256.Sum256([]byte(from))
-	root, remove := r.gitRoot(from)
+	root, remove := ws.gitRoot(from)
 	defer remove()
 	own := filepath.Join(root, "source-"+hex.EncodeToString(sum[:8]))
-	leave, err := r.rt.Exclusive(ctx, "git "+own)
+	leave, err := ws.rt.Exclusive(ctx, "git "+own)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	g := r.hostGit(ctx)
-	r.mu.Lock()
-	repo := r.repos.found[from]
-	r.mu.Unlock()
+	g := ws.hostGit(ctx)
+	ws.mu.Lock()
+	repo := ws.repos.found[from]
+	ws.mu.Unlock()
 	var d *hostgit.Dir
 	switch {
 	case repo != nil && repo.Common == "":
@@ -118,39 +118,39 @@ func (r *run) withSource(ctx context.Context, from string, do func(d *hostgit.Di
 	if err != nil {
 		return err
 	}
-	return do(d, r.recall(from, d.Repo()))
+	return do(d, ws.recall(from, d.Repo()))
 }
 
 // recall notes what the repository of a directory was, unless that is known already.
-func (r *run) recall(from string, repo *hostgit.Repo) (news bool) {
+func (ws *workspaces) recall(from string, repo *hostgit.Repo) (news bool) {
 	from = resolved(from)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.repos.found == nil {
-		r.repos.found = map[string]*hostgit.Repo{}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if ws.repos.found == nil {
+		ws.repos.found = map[string]*hostgit.Repo{}
 	}
-	if r.repos.found[from] != nil {
+	if ws.repos.found[from] != nil {
 		return false
 	}
-	r.repos.found[from] = repo
+	ws.repos.found[from] = repo
 	return true
 }
 
 // rememberSource returns the repository of a directory that an agent is about to work in; the
 // zero value if it is in none.
-func (r *run) rememberSource(ctx context.Context, from string) (*hostgit.Repo, error) {
+func (ws *workspaces) rememberSource(ctx context.Context, from string) (*hostgit.Repo, error) {
 	repo := &hostgit.Repo{}
-	err := r.withSource(ctx, from, func(d *hostgit.Dir, _ bool) error { repo = d.Repo(); return nil })
+	err := ws.withSource(ctx, from, func(d *hostgit.Dir, _ bool) error { repo = d.Repo(); return nil })
 	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) {
-		r.recall(from, repo)
+		ws.recall(from, repo)
 		err = nil
 	}
 	return repo, err
 }
 
 // gitName is the name in Out of the git directory for a workspace of the job's own.
-func (r *run) gitName(dir string) string {
-	rel, err := filepath.Rel(filepath.Join(r.root, workspacesDir), dir)
+func (ws *workspaces) gitName(dir string) string {
+	rel, err := filepath.Rel(filepath.Join(ws.root, workspacesDir), dir)
 	if err != nil || !filepath.IsLocal(rel) {
 		return ""
 	}
@@ -158,23 +158,23 @@ func (r *run) gitName(dir string) string {
 }
 
 // addWorktree makes the worktree of an attempt, and says what its task may miss there.
-func (r *run) addWorktree(ctx context.Context, a *attempt, from, dir string) (s space, err error) {
-	s = space{Dir: dir, Git: r.gitName(dir)}
+func (ws *workspaces) addWorktree(ctx context.Context, a *attempt, from, dir string) (s space, err error) {
+	s = space{Dir: dir, Git: ws.gitName(dir)}
 	var repo *hostgit.Repo
-	err = r.withSource(ctx, from, func(d *hostgit.Dir, fresh bool) error {
+	err = ws.withSource(ctx, from, func(d *hostgit.Dir, fresh bool) error {
 		repo = d.Repo()
 		if s.Base, s.Sub, err = checkedOut(ctx, d, from, a.workspace.Rev); err != nil {
 			return err
 		}
 		if fresh && repo.Top != "" {
-			r.uncommitted(ctx, d, s.Base)
+			ws.uncommitted(ctx, d, s.Base)
 		}
 		return nil
 	})
 	if err != nil {
 		return s, err
 	}
-	d, err := r.hostGit(ctx).Make(filepath.Join(r.root, filepath.FromSlash(s.Git)), dir, repo)
+	d, err := ws.hostGit(ctx).Make(filepath.Join(ws.root, filepath.FromSlash(s.Git)), dir, repo)
 	if err != nil {
 		return s, err
 	}
@@ -202,7 +202,7 @@ func checkedOut(ctx context.Context, d *hostgit.Dir, from, rev string) (commit, 
 }
 
 // uncommitted warns about files of the source that no worktree has.
-func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
+func (ws *workspaces) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
 	head, err := d.Repo().Head()
 	if err != nil || head.Hash != commit { // a worktree of another revision has other files anyway
 		return
@@ -210,7 +210,7 @@ func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
 	top := d.Repo().Top
 	names, err := d.Changed(ctx, commit, top)
 	if err != nil {
-		r.remark("cannot tell whether files are not committed: " + err.Error())
+		ws.post(remarked{"cannot tell whether files are not committed: " + err.Error()})
 		return
 	}
 	jobs := map[string]bool{} // directories, and whether they are in one of a job
@@ -235,13 +235,13 @@ func (r *run) uncommitted(ctx context.Context, d *hostgit.Dir, commit string) {
 	if more := len(left) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	r.remark(fmt.Sprintf("%s %s not committed in %s, and not in the worktrees", text, verb, top))
+	ws.post(remarked{fmt.Sprintf("%s %s not committed in %s, and not in the worktrees", text, verb, top)})
 }
 
 // learn makes a git directory for a workspace that is a repository of its own, such as a
 // copy of one. No agent has run there.
-func (r *run) learn(ctx context.Context, s *space) error {
-	g := r.hostGit(ctx)
+func (ws *workspaces) learn(ctx context.Context, s *space) error {
+	g := ws.hostGit(ctx)
 	repo, err := g.Find(ctx, s.Dir)
 	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) || err == nil && !sameFile(repo.Top, s.Dir) { // Out may be in a repository
 		return nil
@@ -253,8 +253,8 @@ func (r *run) learn(ctx context.Context, s *space) error {
 	if err != nil {
 		return err
 	}
-	s.Git, s.Base = r.gitName(s.Dir), head.Hash
-	d, err := g.Make(filepath.Join(r.root, filepath.FromSlash(s.Git)), s.Dir, repo)
+	s.Git, s.Base = ws.gitName(s.Dir), head.Hash
+	d, err := g.Make(filepath.Join(ws.root, filepath.FromSlash(s.Git)), s.Dir, repo)
 	if err != nil || s.Base == "" {
 		return err
 	}
@@ -263,16 +263,16 @@ func (r *run) learn(ctx context.Context, s *space) error {
 
 // openGit opens the git directory for a workspace of the job's own, and finds the repository
 // that is in the workspace now. It fails if that is not what was made.
-func (r *run) openGit(ctx context.Context, a *attempt, s space) (*hostgit.Dir, *hostgit.Repo, error) {
+func (ws *workspaces) openGit(ctx context.Context, a *attempt, s space) (*hostgit.Dir, *hostgit.Repo, error) {
 	name := s.Git
 	if name == "" {
-		name = r.gitName(s.Dir)
+		name = ws.gitName(s.Dir)
 	}
-	g, own := r.hostGit(ctx), filepath.Join(r.root, filepath.FromSlash(name))
+	g, own := ws.hostGit(ctx), filepath.Join(ws.root, filepath.FromSlash(name))
 	d, err := g.Open(own, s.Dir)
 	if errors.Is(err, os.ErrNotExist) && a.workspace.Kind == WorkspaceWorktree { // of an earlier release
 		var repo *hostgit.Repo
-		if repo, err = g.Find(ctx, r.fromOf(a)); err == nil {
+		if repo, err = g.Find(ctx, ws.fromOf(a)); err == nil {
 			d, err = g.Make(own, s.Dir, repo)
 		}
 	}
@@ -289,7 +289,7 @@ func (r *run) openGit(ctx context.Context, a *attempt, s space) (*hostgit.Dir, *
 	return d, d.Repo(), nil
 }
 
-func (r *run) fromOf(a *attempt) string {
+func (ws *workspaces) fromOf(a *attempt) string {
 	if a.workspace.From != "" {
 		return a.workspace.From
 	}
@@ -297,14 +297,14 @@ func (r *run) fromOf(a *attempt) string {
 }
 
 // removeGit removes what the host has of a workspace besides the directory itself.
-func (r *run) removeGit(ctx context.Context, w *Workspace, from, dir string) error {
-	name := r.gitName(dir)
+func (ws *workspaces) removeGit(ctx context.Context, w *Workspace, from, dir string) error {
+	name := ws.gitName(dir)
 	if name == "" {
 		return nil
 	}
-	own := filepath.Join(r.root, filepath.FromSlash(name))
+	own := filepath.Join(ws.root, filepath.FromSlash(name))
 	if w.Kind == WorkspaceWorktree {
-		g := r.hostGit(ctx)
+		g := ws.hostGit(ctx)
 		var repo *hostgit.Repo
 		if d, err := g.Open(own, dir); err == nil {
 			repo = d.Repo()
@@ -319,11 +319,11 @@ func (r *run) removeGit(ctx context.Context, w *Workspace, from, dir string) err
 }
 
 // diff returns what changed in a workspace of the task's own since its base.
-func (r *run) diff(ctx context.Context, a *attempt, s space) (string, error) {
-	if err := r.useSpace(ctx, a, s); err != nil { // the agent has worked there since
+func (ws *workspaces) diff(ctx context.Context, a *attempt, s space) (string, error) {
+	if err := ws.useSpace(ctx, a, s); err != nil { // the agent has worked there since
 		return "", err
 	}
-	d, _, err := r.openGit(ctx, a, s)
+	d, _, err := ws.openGit(ctx, a, s)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"iter"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // Run runs a job and yields its results as they come, in any order. With Resume it first
@@ -40,9 +42,7 @@ func Stream(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) iter.Seq
 }
 
 // Handle is a job that runs. It is safe for concurrent use.
-type Handle struct {
-	r *run
-}
+type Handle struct{ b *box }
 
 // Start begins a job and returns at once. Read [Handle.Results] to its end.
 func Start(ctx context.Context, job Job) (*Handle, error) {
@@ -61,14 +61,14 @@ func (h *Handle) Results(ctx context.Context) iter.Seq2[TaskResult, error] {
 func (h *Handle) play(ctx context.Context, yield func(TaskResult, error) bool) {
 	defer func() { // on every way out, a panic of the loop included
 		h.Drain()
-		_ = h.r.exec.Await(context.WithoutCancel(ctx), h.r.over)
+		_ = h.b.exec.Await(context.WithoutCancel(ctx), h.b.over)
 	}()
 	h.each(context.WithoutCancel(ctx), yield) // the end of ctx comes as the last error
 }
 
 func (h *Handle) each(ctx context.Context, yield func(TaskResult, error) bool) {
 	for {
-		result, err, more := h.r.next(ctx)
+		result, err, more := h.b.next(ctx)
 		if !more {
 			return
 		}
@@ -79,27 +79,29 @@ func (h *Handle) each(ctx context.Context, yield func(TaskResult, error) bool) {
 }
 
 // Drain starts nothing more. What runs goes on to its end.
-func (h *Handle) Drain() { h.r.post(drained{Stop{Reason: StopDrained}}) }
+func (h *Handle) Drain() { h.b.post(drained{Stop{Reason: StopDrained}}) }
 
 // Cancel interrupts what runs, and starts nothing more.
 func (h *Handle) Cancel() {
-	h.r.post(drained{Stop{Reason: StopCanceled}})
-	h.r.cancel()
+	h.b.post(drained{Stop{Reason: StopCanceled}})
+	h.b.cancel()
 }
 
 // Kill is Cancel that does not wait for the agents to end in order.
 func (h *Handle) Kill() {
 	h.Cancel()
-	h.r.kill()
+	h.b.kill()
 }
 
 // Retune sets how many attempts run at the same time; 0 is a pause. With fewer, those that
 // run go on. A job with Job.Pace keeps the number from then on.
-func (h *Handle) Retune(concurrency int) { h.r.post(retuned{concurrency}) }
+func (h *Handle) Retune(concurrency int) { h.b.post(retuned{concurrency}) }
 
 // Progress returns where the job stands.
-func (h *Handle) Progress() Progress { return h.r.progress() }
+func (h *Handle) Progress() Progress {
+	return ask(h.b, func(to *kernel.Promise[Progress]) message { return progressOf{to} })
+}
 
 // Done returns a channel that is closed when nothing of the job runs any more and its
 // files are written.
-func (h *Handle) Done() <-chan struct{} { return h.r.over }
+func (h *Handle) Done() <-chan struct{} { return h.b.over }

@@ -104,6 +104,10 @@ type Job struct {
 	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
 	// that ran the task.
 	Store queue.Store
+	// QueueGrace is how long calls of Queue may take after the job was canceled, or has failed:
+	// then results that the queue has not taken do not count, and leases end by themselves.
+	// Default: 0, which is 10 s.
+	QueueGrace time.Duration
 	// Worker names this program in Queue. No two programs may have the same name. Default:
 	// "", which is the name of the machine, the process id, and a random number.
 	Worker string
@@ -268,6 +272,7 @@ const (
 	defaultConcurrency = 4
 	defaultAttempts    = 3
 	startsPerAttempt   = 3
+	defaultQueueGrace  = 10 * time.Second
 	maxDependencies    = 1000
 )
 
@@ -283,6 +288,9 @@ func (j *Job) withDefaults() {
 	}
 	if j.Setups == 0 {
 		j.Setups = defaultSetups
+	}
+	if j.QueueGrace <= 0 {
+		j.QueueGrace = defaultQueueGrace
 	}
 	if j.MaxStarts <= 0 {
 		j.MaxStarts = startsPerAttempt * j.Attempts
@@ -379,8 +387,7 @@ func (j Job) Validate() error { //nolint:gocritic // a job is passed by value ev
 		return noTasks()
 	}
 	j.withDefaults()
-	r := &run{job: j}
-	_, err := r.entries(j.Tasks, 0)
+	_, err := j.entries(j.Tasks, 0, true)
 	return errors.Join(j.check(), err, j.checkOut(false))
 }
 

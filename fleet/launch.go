@@ -3,49 +3,67 @@ package fleet
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 // launch starts an attempt.
-func (r *run) launch(l launch) {
-	r.mu.Lock()
-	e := r.tasks[l.id]
-	a := &attempt{launch: l, task: e.task, shellLimit: defaultVerifyTimeout}
-	ctx, stop := context.WithCancel(r.ctx)
-	hard, kill := context.WithCancel(r.hard)
-	a.stop, a.hard, a.kill = stop, hard, func() { kill(); stop() }
-	if l.mode == modeResume {
-		a.Text, a.Structured, a.ToolCalls = e.partial.Text, e.partial.Structured, e.partial.ToolCalls
-	}
-	e.number, e.since, e.doing, e.last, e.due = l.number, r.clock.Now(), "preparing", a, time.Time{}
-	r.running = append(r.running, e)
-	r.mu.Unlock()
-	if r.job.Queue == nil { // the queue in this process does not refuse
-		r.began(a)
-	}
+func (r *runner) launch(l launch, h *handle) {
+	a := &attempt{launch: l, handle: h, task: l.with.task, shellLimit: defaultVerifyTimeout, fence: l.with.fence, waits: kernel.NewPromise[struct{}]()}
+	p := l.with.partial
+	a.Text, a.Structured, a.ToolCalls = p.Text, p.Structured, p.ToolCalls
 	r.exec.Go(func() {
-		defer a.kill()
+		defer h.over.Resolve(struct{}{})
+		defer h.kill()
 		o := outcome{status: Crashed, why: "panic"}
-		if err := guard("the attempt", func() error { o = r.leased(ctx, e, a); return nil }); err != nil {
+		if err := guard("the attempt", func() error { o = r.leased(h.ctx, a); return nil }); err != nil {
 			a.err, o.why = err, err.Error()
 		}
 		if errors.As(a.err, new(*journal.FailedError)) {
 			o.status = Interrupted
 			r.fail(a.err)
 		}
-		r.mu.Lock()
-		defer r.mu.Unlock() // so that a decision comes before the end, or after it
-		if a.lost {
-			o.status, o.lost, o.stops = Interrupted, true, ""
-		}
-		o.asks = o.status == Interrupted && !o.refused && !o.lost && r.ctx.Err() == nil && e.asking()
-		r.put(ended{l.id, o})
+		o.asks = !a.waits.Fail(context.Canceled)
+		o.left = r.leaves(a)
+		r.post(ended{l.id, o})
 	})
 }
 
-// began says that an attempt starts.
-func (r *run) began(a *attempt) {
-	r.tell(Event{Kind: EventStarted, Task: a.id, Attempt: a.number, Detail: string(a.mode)})
+// leaves is what others have to know of an attempt that is over.
+func (r *runner) leaves(a *attempt) *report {
+	left := a.report
+	left.how, left.place = a.mode, a.space
+	left.remains = &remains{task: a.task, opts: a.opts, workspace: a.workspace, space: a.space, number: a.number, fence: a.fence}
+	if a.opts != nil {
+		left.remains.dir = a.Workspace
+	}
+	return &left
+}
+
+// leased runs the attempt of a task once this program has leased it.
+func (r *runner) leased(ctx context.Context, a *attempt) outcome {
+	if r.shared == nil || a.with.held {
+		return r.attempt(ctx, a)
+	}
+	l, sent, refused, wait, err := r.shared.lease(ctx, request{a.with.ticket, a.with.hash, a.with.offer})
+	switch {
+	case ctx.Err() != nil:
+		if err == nil && !refused {
+			r.shared.release(r.calls, l)
+		}
+		return outcome{status: Interrupted, why: "the job has stopped", refused: true}
+	case err != nil:
+		r.fail(&queueError{err})
+		return outcome{status: Interrupted, why: err.Error(), refused: true}
+	case refused:
+		return outcome{status: Interrupted, why: "another program has the task", refused: true, after: wait}
+	}
+	armed := kernel.NewPromise[struct{}]()
+	r.post(leased{a.id, a.number, l, sent, armed})
+	if _, err := armed.Wait(context.WithoutCancel(ctx), r.exec); err != nil {
+		return outcome{status: Interrupted, why: err.Error(), refused: true}
+	}
+	a.fence = l.Fence
+	return r.attempt(ctx, a)
 }

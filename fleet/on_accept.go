@@ -43,66 +43,26 @@ type onAcceptRecord struct {
 // whyUnknown is the error of a command whose host died.
 const whyUnknown = "the program that ran it was ended meanwhile"
 
-// after is what a record says of the command of an accepted task.
-func (k *known) after(kind string, decode func(any) error) error {
-	var rec onAcceptRecord
-	if err := decode(&rec); err != nil {
-		return err
-	}
-	if k.result == nil || k.result.Requeued != rec.Requeued { // a result that is void
-		return nil
-	}
-	switch kind {
-	case kindAccepting:
-		rec.OnAccept = OnAccept{State: onAcceptUnknown, Error: whyUnknown} // unless its end follows
-	case kindRepeat:
-		rec.OnAccept = OnAccept{State: onAcceptPending}
-	}
-	k.result.OnAccept = &rec.OnAccept
-	return nil
-}
-
-// aftermath is what runs after results that are there already; the job's mu guards it.
-type aftermath struct {
-	running int
-	idle    *kernel.Promise[struct{}] // nil: nobody waits
-	closed  bool
-}
-
 // RunOnAccept runs Job.OnAccept once more for a task that was accepted, such as one whose state
 // is failed or unknown. When it returns nil the decision is durable; the command follows. The
 // error matches [ErrNoTask], [ErrNotAccepted], [ErrOnAcceptRuns] or [ErrJobOver], is a
 // *[sdk.ConfigError] if the job has no such command, or says that the journal cannot be written.
 func (h *Handle) RunOnAccept(ctx context.Context, id string) error {
-	r := h.r
-	if r.job.OnAccept == "" {
+	b := h.b
+	if b.job.OnAccept == "" {
 		return &sdk.ConfigError{Option: "OnAccept", Problem: "is empty", Fix: "resume the job with the command"}
 	}
-	r.mu.Lock()
-	e := r.tasks[id]
-	var err error
-	switch {
-	case e == nil:
-		err = ErrNoTask
-	case r.after.closed || r.final:
-		err = ErrJobOver
-	default:
-		err = mayRepeat(e.result)
-	}
+	again, err := question(b.env, func(to *kernel.Promise[repetition]) message { return repeats{id, to} })
 	if err != nil {
-		r.mu.Unlock()
-		return fmt.Errorf("task %q: %w", id, err)
-	}
-	requeued := e.result.Requeued
-	r.setOnAccept(e, requeued, OnAccept{State: onAcceptPending})
-	r.after.running++
-	r.mu.Unlock()
-	if err := r.append(ctx, r.record(kindRepeat, id, 0, onAcceptRecord{Requeued: requeued})); err != nil {
-		r.fail(err)
-		r.leaveAftermath()
 		return err
 	}
-	r.exec.Go(func() { defer r.leaveAftermath(); r.runAgain(r.hard, e) })
+	r := b.carrier.records
+	if err := r.append(ctx, r.record(kindRepeat, id, 0, onAcceptRecord{Requeued: again.requeued})); err != nil {
+		b.fail(err)
+		b.post(ranAgain{})
+		return err
+	}
+	b.exec.Go(func() { b.carrier.spaces.runAgain(b.hard, id, again.left) })
 	return nil
 }
 
@@ -117,97 +77,48 @@ func mayRepeat(t *TaskResult) error {
 	return nil
 }
 
-// catchUp runs the commands that an earlier process has not begun. It is called before the
-// plan learns of the tasks.
-func (r *run) catchUp(entries []*entry) {
-	if r.job.OnAccept == "" {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range entries {
-		if e.result != nil && e.result.OnAccept != nil && e.result.OnAccept.State == onAcceptPending {
-			r.after.running++
-			r.exec.Go(func() { defer r.leaveAftermath(); r.runAgain(r.hard, e) })
-		}
-	}
-}
-
-func (r *run) leaveAftermath() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := &r.after
-	if a.running--; a.running == 0 && a.idle != nil {
-		a.idle.Resolve(struct{}{})
-		a.idle = nil
-	}
-}
-
-// closeAftermath waits until no command runs, and lets none begin after that.
-func (r *run) closeAftermath(ctx context.Context) {
-	for {
-		r.mu.Lock()
-		a := &r.after
-		if a.running == 0 {
-			a.closed = true
-			r.mu.Unlock()
-			return
-		}
-		if a.idle == nil {
-			a.idle = kernel.NewPromise[struct{}]()
-		}
-		idle := a.idle
-		r.mu.Unlock()
-		_, _ = idle.Wait(ctx, r.exec) // Kill ends the commands
-	}
-}
-
 // runAgain runs the command where no attempt has just ended.
-func (r *run) runAgain(ctx context.Context, e *entry) {
-	o, err := overlay(r.job.Options, e.task.Options)
-	if err != nil { // it was checked before
-		o = r.job.Options
+func (ws *workspaces) runAgain(ctx context.Context, id string, left *remains) {
+	defer ws.post(ranAgain{})
+	ws.afterAcceptance(ctx, id, ws.attemptOf(left, 0))
+}
+
+// attemptOf is what commands have to know of the attempt that has left a workspace.
+func (ws *workspaces) attemptOf(left *remains, slot int) *attempt {
+	a := &attempt{task: left.task, opts: left.opts, workspace: left.workspace, space: left.space, fence: left.fence, shellLimit: defaultVerifyTimeout}
+	a.number, a.slot = left.number, slot
+	if a.opts == nil {
+		a.workspace = ws.job.workspaceOf(left.task)
+		var err error
+		if a.opts, err = overlay(ws.job.Options, left.task.Options); err != nil { // it was checked before
+			a.opts = ws.job.Options
+		}
 	}
-	r.mu.Lock()
-	a := &attempt{task: e.task, opts: o, workspace: r.workspaceOf(e.task), space: e.space}
-	if e.last != nil {
-		a.fence = e.last.fence
-	}
-	r.mu.Unlock()
-	r.afterAcceptance(ctx, e, a)
+	return a
 }
 
 // afterAcceptance runs Job.OnAccept for the result of a task, if that is to run. It reports
 // whether nothing is left to do.
-func (r *run) afterAcceptance(ctx context.Context, e *entry, a *attempt) (settled bool) {
-	r.mu.Lock()
-	nothing := e.result == nil || e.result.OnAccept == nil
-	r.mu.Unlock()
-	if nothing {
+func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt) (settled bool) {
+	if ws.job.OnAccept == "" {
 		return true
 	}
-	leave, err := r.enterSetup(ctx)
+	leave, err := ws.enterSetup(ctx)
 	if err != nil { // it stays pending
 		return false
 	}
 	defer leave()
-	r.mu.Lock()
-	t := e.result
-	wanted := t != nil && t.OnAccept != nil && t.OnAccept.State == onAcceptPending && r.job.OnAccept != ""
-	if wanted {
-		r.setOnAccept(e, t.Requeued, OnAccept{State: onAcceptRunning})
-	}
-	r.mu.Unlock()
-	if !wanted {
-		return false
+	now, _ := question(ws.env, func(to *kernel.Promise[acceptance]) message { return accepting{id, to} })
+	if !now.wanted {
+		return now.nothing
 	}
 	// It is not run again once this is durable: at most once, also if the host dies now.
-	if err := r.append(ctx, r.record(kindAccepting, a.task.ID, 0, onAcceptRecord{Requeued: t.Requeued})); err != nil {
-		r.fail(err)
+	if err := ws.records.append(ctx, ws.records.record(kindAccepting, id, 0, onAcceptRecord{Requeued: now.requeued})); err != nil {
+		ws.fail(err)
 		return false
 	}
 	said := OnAccept{State: onAcceptDone}
-	out, err := r.runOnAccept(ctx, a)
+	out, err := ws.runOnAccept(ctx, a)
 	if err != nil {
 		if said.State = onAcceptFailed; ctx.Err() != nil {
 			said.State = onAcceptUnknown
@@ -216,48 +127,28 @@ func (r *run) afterAcceptance(ctx context.Context, e *entry, a *attempt) (settle
 	}
 	const most = 4 << 10
 	said.Output = strings.ToValidUTF8(string(out[max(len(out)-most, 0):]), "\uFFFD")
-	if err := r.append(ctx, r.record(kindOnAccept, a.task.ID, 0, onAcceptRecord{said, t.Requeued})); err != nil {
-		r.fail(err)
+	if err := ws.records.append(ctx, ws.records.record(kindOnAccept, id, 0, onAcceptRecord{said, now.requeued})); err != nil {
+		ws.fail(err)
 		return false
 	}
-	r.mu.Lock()
-	r.setOnAccept(e, t.Requeued, said)
-	r.mu.Unlock()
 	detail := string(said.State)
 	if said.Error != "" {
 		detail += ": " + said.Error + quoted(out)
 	}
-	r.tell(Event{Kind: EventOnAccept, Task: a.task.ID, Detail: detail})
-	r.post(settledOnAccept{})
+	ws.post(settledOnAccept{id, now.requeued, said, detail})
 	return said.State == onAcceptDone
 }
 
-// setOnAccept replaces the result of a task by one that says so, also for a reader who has not
-// had it; mu is held. requeued is the number of the result.
-func (r *run) setOnAccept(e *entry, requeued int, said OnAccept) {
-	if e.result == nil || e.result.Requeued != requeued {
-		return
-	}
-	t := *e.result // others read the old one
-	t.OnAccept = &said
-	e.result = &t
-	for i := range r.results[r.read:] {
-		if o := &r.results[r.read+i]; o.ID == t.ID && o.Requeued == requeued {
-			o.OnAccept = &said
-		}
-	}
-}
-
 // runOnAccept runs the command in the workspace.
-func (r *run) runOnAccept(ctx context.Context, a *attempt) ([]byte, error) {
+func (ws *workspaces) runOnAccept(ctx context.Context, a *attempt) ([]byte, error) {
 	s := a.space
 	if s.Dir == "" {
 		return nil, errors.New("the task had no workspace")
 	}
-	if err := r.useSpace(ctx, a, s); err != nil {
+	if err := ws.useSpace(ctx, a, s); err != nil {
 		return nil, err
 	}
-	env, leave, err := r.gitFor(ctx, a, s)
+	env, leave, err := ws.gitFor(ctx, a, s)
 	defer leave()
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
@@ -266,9 +157,9 @@ func (r *run) runOnAccept(ctx context.Context, a *attempt) ([]byte, error) {
 	if s.Base != "" {
 		env = append(env, "TROUPE_BASE="+s.Base)
 	}
-	out, err := r.command(ctx, command{
-		name: "sh", args: []string{"-c", "exec 2>&1\n" + r.job.OnAccept}, dir: s.work(), whole: hostgit.Clean(withoutSecrets(os.Environ(), a.opts)), env: env,
-		limit: onAcceptLimit, most: maxOutput, spawn: r.job.CommandSpawner,
+	out, err := ws.command(ctx, command{
+		name: "sh", args: []string{"-c", "exec 2>&1\n" + ws.job.OnAccept}, dir: s.work(), whole: hostgit.Clean(withoutSecrets(os.Environ(), a.opts)), env: env,
+		limit: onAcceptLimit, most: maxOutput, spawn: ws.job.CommandSpawner,
 	})
 	return out.output, err
 }
@@ -278,10 +169,10 @@ const onAcceptLimit = 10 * time.Minute
 // gitFor returns the variables that lead the git of a command to a git directory of the host's,
 // and what is to be called when the command has ended. Where there was no repository before
 // the agent ran, there is none for the command.
-func (r *run) gitFor(ctx context.Context, a *attempt, s space) (env []string, leave func(), err error) {
+func (ws *workspaces) gitFor(ctx context.Context, a *attempt, s space) (env []string, leave func(), err error) {
 	leave = func() {}
 	if s.Git != "" {
-		d, now, err := r.openGit(ctx, a, s)
+		d, now, err := ws.openGit(ctx, a, s)
 		if err != nil {
 			return nil, leave, err
 		}
@@ -299,10 +190,10 @@ func (r *run) gitFor(ctx context.Context, a *attempt, s space) (env []string, le
 	if repo.Common == "" {
 		return none, leave, nil
 	}
-	root, remove := r.gitRoot(s.Dir)
+	root, remove := ws.gitRoot(s.Dir)
 	own := filepath.Join(root, "accepted-"+a.task.ID)
 	leave = func() { _ = os.RemoveAll(own); remove() }
-	d, err := r.hostGit(ctx).Make(own, repo.Top, repo)
+	d, err := ws.hostGit(ctx).Make(own, repo.Top, repo)
 	if err != nil {
 		return nil, leave, err
 	}

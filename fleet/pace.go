@@ -63,13 +63,3 @@ func meansOverload(word string) bool {
 	}
 	return false
 }
-
-// paced keeps a change of the pace for the summary.
-func (r *run) paced(c runtime.AccountChange) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.changes) == maxChanges {
-		r.changes = append(r.changes[:0], r.changes[1:]...)
-	}
-	r.changes = append(r.changes, c)
-}

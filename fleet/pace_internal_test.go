@@ -43,8 +43,8 @@ func TestAStarvedMachine(t *testing.T) {
 }
 
 // planOf is a plan of tasks without dependencies.
-func planOf(r rules, n int) (*plan, []effect) {
-	p := newPlan(r)
+func planOf(r rules, n int) (*machine, []effect) {
+	p := newMachine(r)
 	in := added{last: true}
 	for i := range n {
 		in.specs = append(in.specs, spec{id: string(rune('a' + i)), order: i})

@@ -14,7 +14,7 @@ func denyAll(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult,
 
 // permit sets who decides about the calls of an attempt: a policy with the rules of AllowedTools,
 // unless the options have one, and a person for what it asks about.
-func (r *run) permit(a *attempt) error {
+func (r *runner) permit(a *attempt) error {
 	o, approvals := a.opts, r.job.Approvals
 	if problem := approvals.contradicted(o); problem != nil {
 		return problem

@@ -22,7 +22,7 @@ func (j Job) CheckWorkspaces(ctx context.Context) (err error) { //nolint:gocriti
 		return err
 	}
 	defer func() { err = errors.Join(err, rt.Shutdown(context.WithoutCancel(ctx))) }()
-	r := &run{job: j, rt: rt, exec: rt.Executor(), clock: rt.Clock(), marker: rt.NewMarker()}
+	ws := &workspaces{env: &env{job: j, rt: rt, exec: rt.Executor(), clock: rt.Clock(), marker: rt.NewMarker()}}
 	type place struct {
 		kind      WorkspaceKind
 		from, rev string
@@ -31,7 +31,7 @@ func (j Job) CheckWorkspaces(ctx context.Context) (err error) { //nolint:gocriti
 	var wrong []error
 	for i := range j.Tasks {
 		t := &j.Tasks[i]
-		w := r.workspaceOf(t)
+		w := j.workspaceOf(t)
 		at := place{w.Kind, w.From, w.Rev}
 		if at.from == "" {
 			at.from = j.Options.Cwd
@@ -43,14 +43,14 @@ func (j Job) CheckWorkspaces(ctx context.Context) (err error) { //nolint:gocriti
 			continue
 		}
 		seen[at] = true
-		if err := r.checkPlace(ctx, w.Kind, at.from, at.rev); err != nil {
+		if err := ws.checkPlace(ctx, w.Kind, at.from, at.rev); err != nil {
 			wrong = append(wrong, &TaskError{Index: i, ID: t.ID, Field: "workspace", Err: err.Error()})
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-func (r *run) checkPlace(ctx context.Context, kind WorkspaceKind, from, rev string) error {
+func (ws *workspaces) checkPlace(ctx context.Context, kind WorkspaceKind, from, rev string) error {
 	from, err := absolute(cmp.Or(from, "."))
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *run) checkPlace(ctx context.Context, kind WorkspaceKind, from, rev stri
 	if kind != WorkspaceWorktree {
 		return nil
 	}
-	return r.withSource(ctx, from, func(d *hostgit.Dir, _ bool) error {
+	return ws.withSource(ctx, from, func(d *hostgit.Dir, _ bool) error {
 		_, _, err := checkedOut(ctx, d, from, rev)
 		return err
 	})

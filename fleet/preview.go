@@ -32,7 +32,7 @@ func (j Job) Preview() ([]TaskPlan, error) { //nolint:gocritic // a job is passe
 		return nil, err
 	}
 	j.withDefaults()
-	r := &run{job: j}
+	r := &runner{env: &env{job: j}}
 	var wrong []error
 	places, sessions := map[string]bool{}, map[string]bool{}
 	plans := make([]TaskPlan, 0, len(j.Tasks))
@@ -52,7 +52,7 @@ func (j Job) Preview() ([]TaskPlan, error) { //nolint:gocritic // a job is passe
 			continue
 		}
 		plan := TaskPlan{
-			ID: t.ID, Workspace: r.workspaceOf(t), Verify: j.Verify, Budget: j.budgetOf(t), Timeout: t.Timeout,
+			ID: t.ID, Workspace: j.workspaceOf(t), Verify: j.Verify, Budget: j.budgetOf(t), Timeout: t.Timeout,
 			Mode: o.PermissionMode, Rules: o.Policy, Allowed: o.AllowedTools,
 		}
 		if t.Verify != nil {

@@ -16,25 +16,23 @@ import (
 // names say so, of this process, of the options of the job and its tasks and of their MCP
 // servers, and all headers of MCP servers. They are hidden also as JSON escapes them, once and
 // twice, because transcripts have JSON in JSON, and as URLs do.
-func (r *run) redactor() *strings.Replacer {
+func (r *reporter) redactor(end *closing) *strings.Replacer {
 	s := secrets{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		s.variable(name, value)
 	}
 	s.options(r.job.Options)
-	r.mu.Lock()
-	for _, e := range r.order {
-		if len(e.task.Options) > 0 {
-			if o, err := overlay(&sdk.Options{}, e.task.Options); err == nil { // it was checked before
+	for _, t := range end.tasks {
+		if len(t.Options) > 0 {
+			if o, err := overlay(&sdk.Options{}, t.Options); err == nil { // it was checked before
 				s.options(o)
 			}
 		}
-		if r.job.Configure != nil && e.last != nil {
-			s.options(e.last.opts)
-		}
 	}
-	r.mu.Unlock()
+	for _, left := range end.remains {
+		s.options(left.opts)
+	}
 	return s.replacer()
 }
 

@@ -107,20 +107,20 @@ func columnsOf(all []*TaskResult) columns {
 type pack struct{ ID, Data string }
 
 // report writes report.html.
-func (r *run) report(s Summary) error {
+func (r *reporter) report(s Summary, end *closing) error {
 	t, err := template.New("report").Parse(reportTemplate)
 	if err != nil {
 		return err
 	}
-	page := r.page(s, bounds{each: 256 << 10, all: 64 << 20})
-	return journal.WriteFile(r.fs, reportFile, func(w io.Writer) error {
+	page := r.page(s, end, bounds{each: 256 << 10, all: 64 << 20})
+	return journal.WriteFile(r.records.fs, reportFile, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 64<<10)          // a template writes piece by piece
 		return cmp.Or(t.Execute(b, page), b.Flush()) // the writer keeps its first error
 	})
 }
 
-func (r *run) page(s Summary, most bounds) *reportPage {
-	hide := r.redactor()
+func (r *reporter) page(s Summary, end *closing, most bounds) *reportPage {
+	hide := r.redactor(end)
 	if s.Stop != nil {
 		s.Stop = &Stop{Reason: s.Stop.Reason, Detail: hide.Replace(s.Stop.Detail)}
 	}
@@ -145,14 +145,7 @@ func (r *run) page(s Summary, most bounds) *reportPage {
 			page.Families = append(page.Families, f)
 		}
 	}
-	r.mu.Lock()
-	var all []*TaskResult
-	for _, e := range r.order {
-		if e.result != nil {
-			all = append(all, e.result)
-		}
-	}
-	r.mu.Unlock()
+	all := end.results
 	packed, z := 0, gzip.NewWriter(nil)
 	for i, t := range all {
 		row := rowOf(t, hide)
@@ -201,8 +194,8 @@ func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 }
 
 // content is that of a file that a result names; "" if it cannot be read.
-func (r *run) content(t *TaskResult, name string) string {
-	f, err := r.get(r.hard, t, name)
+func (r *reporter) content(t *TaskResult, name string) string {
+	f, err := r.records.get(r.hard, t, name)
 	if err != nil {
 		return ""
 	}
@@ -215,8 +208,8 @@ func (r *run) content(t *TaskResult, name string) string {
 }
 
 // packed is a transcript for the report: its head and its tail, in whole lines.
-func (r *run) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer, most int) string {
-	f, err := r.get(r.hard, t, t.Transcript)
+func (r *reporter) packed(t *TaskResult, hide *strings.Replacer, z *gzip.Writer, most int) string {
+	f, err := r.records.get(r.hard, t, t.Transcript)
 	if err != nil {
 		return ""
 	}

@@ -77,20 +77,21 @@ func TestTheEndsOfALongText(t *testing.T) {
 func TestTheBoundsOfTheReport(t *testing.T) {
 	t.Parallel()
 	disk := &journaltest.Disk{}
-	r := &run{fs: disk, store: &dirStore{fs: disk}, hard: t.Context(), job: Job{Options: &sdk.Options{}}}
+	r := &reporter{env: &env{hard: t.Context(), job: Job{Options: &sdk.Options{}}}, records: &records{fs: disk, store: &dirStore{fs: disk}}}
+	end := &closing{}
 	for i, lines := range []int{2000, 3, 2000, 2000, 4} {
 		name := transcriptOf(fmt.Sprint("t", i), 1)
 		require.NoError(t, journal.WriteFile(disk, name, func(w io.Writer) error { _, err := io.WriteString(w, numbered(lines)); return err }))
-		r.order = append(r.order, &entry{task: &Task{}, result: &TaskResult{ID: fmt.Sprint("t", i), Transcript: name}})
+		end.results = append(end.results, &TaskResult{ID: fmt.Sprint("t", i), Transcript: name})
 	}
-	all := r.page(Summary{}, bounds{each: 16_000, all: 1 << 20})
+	all := r.page(Summary{}, end, bounds{each: 16_000, all: 1 << 20})
 	require.Len(t, all.Packs, 5)
 	for i, p := range all.Packs {
 		text := unpacked(t, p.Data)
 		assert.LessOrEqual(t, len(text), 16_000+40)
 		assert.Equal(t, i == 1 || i == 4, !strings.Contains(text, `"type":"cut"`))
 	}
-	few := r.page(Summary{}, bounds{each: 16_000, all: len(all.Packs[0].Data) + len(all.Packs[1].Data) + len(all.Packs[4].Data)})
+	few := r.page(Summary{}, end, bounds{each: 16_000, all: len(all.Packs[0].Data) + len(all.Packs[1].Data) + len(all.Packs[4].Data)})
 	require.Len(t, few.Rows, 5)
 	for i, row := range few.Rows {
 		assert.Equal(t, transcriptOf(row.ID, 1), row.File)

@@ -33,7 +33,7 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 	journalAt := ""
 	q.extend = func(_ context.Context, l queue.Lease) (queue.Lease, error) {
 		if len(alive(t, dir)) < 2 { // until the agent is there, and what it has started
-			l.Until = time.Now().Add(ttl)
+			l.TTL = ttl
 			return l, nil
 		}
 		journalAt = read(t, out, journal.Name)
@@ -46,7 +46,7 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "quick"}
 		}
 		l, err := q.Queue.Lease(ctx, task, worker)
-		l.Until = time.Now().Add(ttl)
+		l.TTL = ttl
 		return l, err
 	}
 	job := fleet.Job{

@@ -417,7 +417,7 @@ func TestARefusedStart(t *testing.T) {
 	var asked atomic.Int64
 	q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
 		if asked.Add(1) == 1 {
-			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "other", Until: time.Now()}
+			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "other", TTL: 1}
 		}
 		return q.Queue.Lease(ctx, task, worker)
 	}

@@ -2,12 +2,12 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -37,7 +37,7 @@ type TaskInfo struct {
 	Error    string    `json:"error,omitempty"`  // of TaskOver, or why the last attempt ended
 	Attempts int       `json:"attempts"`         // the one that runs included
 	Since    time.Time `json:"since,omitzero"`   // when the attempt that runs began
-	Doing    string    `json:"doing,omitempty"`  // the last thing that the attempt began: preparing, the name of a tool, verifying
+	Doing    string    `json:"doing,omitempty"`  // as in Running
 	Due      time.Time `json:"due,omitzero"`     // when a further attempt starts at the earliest
 	// Next is how the next attempt begins, of a task that is not over in the journal of a
 	// job that does not run.
@@ -60,36 +60,14 @@ const (
 )
 
 // Snapshot returns the job and its tasks as they are now.
-func (h *Handle) Snapshot() (s Snapshot) {
-	h.r.look(func() { s = h.r.snapshot() })
-	return s
-}
-
-func (r *run) snapshot() Snapshot {
-	p := r.progressNow()
-	s := Snapshot{
-		Job: r.job.ID, Host: hostName(), PID: os.Getpid(), Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
-		Stop: p.Stop, ByStatus: p.ByStatus, Usage: p.Usage, Approvals: r.approvals(),
+func (h *Handle) Snapshot() Snapshot {
+	s := ask(h.b, func(to *kernel.Promise[Snapshot]) message { return snapshotOf{h.b.job.ID, h.b.root != "", to} })
+	if h.b.lost && len(s.Tasks) == 0 {
+		stop := s.Stop
+		s = h.b.journaled()
+		s.Stop = stop
 	}
-	for _, e := range r.order {
-		t := TaskInfo{ID: e.task.ID, State: TaskQueued, Attempts: len(e.attempts), Due: e.due, Usage: e.usage}
-		if n := len(e.attempts); n > 0 {
-			t.Error = e.attempts[n-1].Error
-		}
-		number := max(e.number, t.Attempts)
-		switch {
-		case e.result != nil:
-			t.State, t.Status, t.Error, t.Transcript, t.OnAccept = TaskOver, e.result.Status, e.result.Error, e.result.Transcript, e.result.OnAccept
-		case slices.Contains(r.running, e):
-			t.State, t.Since, t.Doing, t.Attempts, t.Error = TaskRunning, e.since, e.doing, number, ""
-		case e.asking():
-			t.State, t.Doing, t.Error = TaskWaiting, "approval", ""
-		}
-		if r.root != "" && t.Transcript == "" && number > 0 {
-			t.Transcript = transcriptOf(t.ID, number)
-		}
-		s.Tasks = append(s.Tasks, t)
-	}
+	s.Host, s.PID = hostName(), os.Getpid()
 	return s
 }
 
@@ -97,46 +75,15 @@ func (r *run) snapshot() Snapshot {
 // It changes nothing. Without a journal the error matches [journal.ErrMissing].
 func ReadJob(dir string) (Snapshot, error) {
 	fs := journal.Dir(dir)
-	head, records, err := journal.Read(fs)
+	head, all, err := journal.Read(fs)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	r := &run{fs: fs, store: &dirStore{fs: fs}}
-	h, err := r.replay(records)
+	h, err := (&records{fs: fs, store: &dirStore{fs: fs}}).replay(all)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	s := Snapshot{Job: head.Job, Host: head.Host, PID: head.PID, ByStatus: map[Status]int{}, Parked: h.parked.Until}
-	if h.last.PID != 0 {
-		s.Host, s.PID = h.last.Host, h.last.PID
-	}
-	for _, id := range h.order {
-		k := h.tasks[id]
-		t := TaskInfo{ID: id, State: TaskQueued, Attempts: k.starts, Usage: k.usage, Next: k.next.mode}
-		t.Usage.add(k.paid)
-		s.Usage.add(t.Usage)
-		switch {
-		case k.result != nil:
-			t.State, t.Status, t.Error, t.Transcript, t.Next, t.OnAccept = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, "", k.result.OnAccept
-			s.ByStatus[t.Status]++
-		case k.waits():
-			t.State, t.Doing = TaskWaiting, "approval"
-			for _, a := range k.asks {
-				if a.state == askWaits {
-					s.Approvals = append(s.Approvals, a.Approval)
-				}
-			}
-		case k.next.mode == "":
-			t.Next = modeFresh
-		default:
-			t.Error = k.next.why
-		}
-		if t.Transcript == "" && k.starts > 0 {
-			t.Transcript = transcriptOf(id, k.starts)
-		}
-		s.Tasks = append(s.Tasks, t)
-	}
-	return s, nil
+	return h.snapshot(head), nil
 }
 
 // Amendment is what [Amend] decides about tasks.
@@ -170,8 +117,8 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 		return err
 	}
 	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
-	r := &run{fs: journal.Dir(dir), store: &dirStore{fs: journal.Dir(dir)}, clock: rt.Clock(), exec: rt.Executor()}
-	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: r.exec}, journal.Header{Host: hostName(), PID: os.Getpid()})
+	r := &records{fs: journal.Dir(dir), store: queue.DirStore(dir), clock: rt.Clock()}
+	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: rt.Executor()}, journal.Header{Host: hostName(), PID: os.Getpid()})
 	if err != nil {
 		return err
 	}
@@ -184,57 +131,13 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 	if err != nil {
 		return err
 	}
-	var records []journal.Record
-	for _, id := range a.Cancel {
-		switch k := h.tasks[id]; {
-		case k == nil:
-			return fmt.Errorf("task %q: %w", id, ErrNoTask)
-		case k.result != nil && k.status != Canceled:
-			return fmt.Errorf("task %q: %w", id, ErrTaskOver)
-		case k.result == nil:
-			records = append(records, r.record(kindCanceled, id, 0, struct{}{}))
-		}
+	decisions, err := h.amend(&a)
+	if err != nil || len(decisions) == 0 {
+		return err
 	}
-	for _, id := range a.Requeue {
-		k := h.tasks[id]
-		if k == nil {
-			return fmt.Errorf("task %q: %w", id, ErrNoTask)
-		}
-		if k.starts > k.base || k.result != nil || k.canceled {
-			records = append(records, r.record(kindRequeued, id, 0, struct{}{}))
-		}
-	}
-	for _, d := range a.Answers {
-		task := h.waiting(d.ID)
-		if task == "" {
-			return fmt.Errorf("approval %q: %w", d.ID, ErrNoApproval)
-		}
-		records = append(records, r.record(kindDecided, task, 0, decidedRecord(d)))
-	}
-	for _, id := range a.OnAccept {
-		k := h.tasks[id]
-		if k == nil {
-			return fmt.Errorf("task %q: %w", id, ErrNoTask)
-		}
-		if err := mayRepeat(k.result); err != nil {
-			return fmt.Errorf("task %q: %w", id, err)
-		}
-		records = append(records, r.record(kindRepeat, id, 0, onAcceptRecord{Requeued: k.result.Requeued}))
-	}
-	if len(records) == 0 {
-		return nil
+	records := make([]journal.Record, len(decisions))
+	for i, d := range decisions {
+		records[i] = r.record(d.kind, d.task, 0, d.data)
 	}
 	return log.Append(ctx, records...)
-}
-
-// waiting returns the task whose call waits for a person; "": none does.
-func (h *history) waiting(id string) string {
-	for _, task := range h.order {
-		for _, a := range h.tasks[task].asks {
-			if a.ID == id && a.state == askWaits {
-				return task
-			}
-		}
-	}
-	return ""
 }

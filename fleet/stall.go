@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -31,11 +30,9 @@ func (e *stalled) Unwrap() error { return e.err }
 // stallWatch remembers the last stall of a session. Options.OnEvent runs on a task of its own,
 // so a result can arrive before the event that explains it.
 type stallWatch struct {
-	ended *kernel.Promise[struct{}] // the session's last event was seen
-
-	mu   sync.Mutex
-	at   time.Time
-	last *session.TurnStalled
+	ended *kernel.Promise[struct{}] // the session's last event was seen, and the rest may be read
+	at    time.Time
+	last  *session.TurnStalled
 }
 
 // watchStalls adds a watch to the options of a session.
@@ -45,9 +42,7 @@ func watchStalls(o *sdk.Options) *stallWatch {
 	o.OnEvent = func(r session.EventRecord) {
 		switch e := r.Event.(type) {
 		case *session.TurnStalled:
-			w.mu.Lock()
 			w.at, w.last = r.At, e
-			w.mu.Unlock()
 		case *session.Ended:
 			w.ended.Resolve(struct{}{})
 		}
@@ -68,8 +63,6 @@ func (w *stallWatch) explain(ctx context.Context, exec session.Executor, began t
 	if _, killed := w.ended.Wait(ctx, exec); killed != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.last == nil || w.at.Before(began) {
 		return err
 	}

@@ -16,42 +16,30 @@ const (
 	starvedByQuota = 0.25 // of the time
 )
 
-// gauge watches the machine while a job adapts its pace.
+// gauge watches the machine while a job adapts its pace. Its timer alone uses it.
 type gauge struct {
+	starvation
 	due       time.Time // of the next sample
 	throttled int64     // microseconds, at the last one
-	on        bool
-	since     time.Time
-	total     time.Duration // starved, before since
 }
 
 // watch takes a sample every second until the job is over.
-func (r *run) watch() {
-	r.mu.Lock()
-	r.gauge.due = r.clock.Now().Add(sampleEvery)
-	r.mu.Unlock()
-	r.clock.AfterFunc(sampleEvery, func() {
-		if r.ctx.Err() != nil {
+func (e *env) watch(g *gauge) {
+	g.due = e.clock.Now().Add(sampleEvery)
+	e.clock.AfterFunc(sampleEvery, func() {
+		if e.ctx.Err() != nil {
 			return
 		}
-		own := r.job.Pace.Starved
-		var says bool
-		if own != nil {
+		if own := e.job.Pace.Starved; own != nil {
+			var says bool
 			_ = guard("Pace.Starved", func() error { says = own(); return nil })
+			if g.set(e.clock.Now(), says) {
+				e.post(starving{says})
+			}
+		} else if g.sample(e.clock.Now(), pressure(), throttled()) {
+			e.post(starving{g.on})
 		}
-		r.mu.Lock()
-		var news bool
-		if now := r.clock.Now(); own != nil {
-			news = r.gauge.set(now, says)
-		} else {
-			news = r.gauge.sample(now, pressure(), throttled())
-		}
-		on := r.gauge.on
-		r.mu.Unlock()
-		if news {
-			r.post(starving{on})
-		}
-		r.watch()
+		e.watch(g)
 	})
 }
 
@@ -62,26 +50,6 @@ func (g *gauge) sample(now time.Time, waiting float64, throttled int64) (news bo
 	first := g.throttled == 0
 	g.throttled = throttled
 	return g.set(now, lag > starvedLag || waiting >= starvedShare || !first && quota >= starvedByQuota)
-}
-
-// set takes note of whether the machine is starved.
-func (g *gauge) set(now time.Time, on bool) (news bool) {
-	if on == g.on {
-		return false
-	}
-	if g.on {
-		g.total += now.Sub(g.since)
-	}
-	g.on, g.since = on, now
-	return true
-}
-
-// starved is for how long the machine was.
-func (g *gauge) starved(now time.Time) time.Duration {
-	if g.on {
-		return g.total + now.Sub(g.since)
-	}
-	return g.total
 }
 
 // pressure is the kernel's figure of processor pressure; 0 where there is none.

@@ -16,11 +16,8 @@ import (
 
 // reconsider begins a new session in the workspace where an attempt would resume one that the
 // agent had not stored when the host died: agents end with an error then, and a start is lost.
-func (r *run) reconsider(a *attempt) {
-	r.mu.Lock()
-	orphan := r.tasks[a.task.ID].orphan
-	r.mu.Unlock()
-	if a.mode != modeResume || !orphan || !lost(a.opts, r.rt.StateDir(), a.session) {
+func (r *runner) reconsider(a *attempt) {
+	if a.mode != modeResume || !a.with.orphan || !lost(a.opts, r.rt.StateDir(), a.session) {
 		return
 	}
 	a.mode, a.session, a.turns = modeAgain, "", 0

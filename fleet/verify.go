@@ -53,16 +53,16 @@ func (e *verifierFailed) Error() string { return "the verifier failed: " + e.err
 func (e *verifierFailed) Unwrap() error { return e.err }
 
 // verify asks the task's verifier.
-func (r *run) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, error) {
+func (r *runner) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, error) {
 	v := a.verify
 	limit := time.Duration(v.Timeout)
 	if limit <= 0 {
 		limit = defaultVerifyTimeout
 	}
 	if v.Check == nil {
-		within := r.copyOf(a)
+		within := *a
 		within.shellLimit = limit
-		out, err := r.shell(ctx, &within, c.Dir, v.Command)
+		out, err := r.spaces.shell(ctx, &within, c.Dir, v.Command)
 		said := Verdict{OK: err == nil, Output: strings.ToValidUTF8(string(out), "\uFFFD")}
 		if failed := (*commandFailed)(nil); err != nil && !errors.As(err, &failed) {
 			return said, &verifierFailed{err}

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/agent-troupe/troupe/internal/hostgit"
-	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -116,20 +116,31 @@ func (e *badWorkspace) Error() string { return fmt.Sprintf("workspace %s: %v", e
 func (e *badWorkspace) Unwrap() error { return e.err }
 
 // workspaceOf is that of the task, or of the job.
-func (r *run) workspaceOf(t *Task) Workspace {
+func (j *Job) workspaceOf(t *Task) Workspace {
 	var w Workspace
 	switch {
 	case t.Workspace != nil:
 		w = *t.Workspace
-	case r.job.Workspace != nil:
-		w = *r.job.Workspace
+	case j.Workspace != nil:
+		w = *j.Workspace
 	}
 	return w
 }
 
+// workspaces are where tasks work, and the commands that run there.
+type workspaces struct {
+	*env
+	records *records
+
+	// mu guards what follows, which knows no task.
+	mu    sync.Mutex
+	turns turns
+	repos repositories
+}
+
 // makeSpace makes the workspace of a start. What an earlier host left half made under the
 // same name is removed first: nothing was ever started in it.
-func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
+func (ws *workspaces) makeSpace(ctx context.Context, a *attempt) (space, error) {
 	w := &a.workspace
 	from := w.From
 	if from == "" {
@@ -144,21 +155,21 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 			return space{}, &badWorkspace{dir: from, err: cmpErr(err, errors.New("it is not a directory"))}
 		}
 		s := space{Dir: from}
-		if err := r.setup(ctx, a, from); err != nil {
+		if err := ws.setup(ctx, a, from); err != nil {
 			return s, err
 		}
-		if r.job.OnAccept != "" || a.task.ExpectChange {
-			if s.Source, err = r.rememberSource(ctx, from); err != nil {
+		if ws.job.OnAccept != "" || a.task.ExpectChange {
+			if s.Source, err = ws.rememberSource(ctx, from); err != nil {
 				return s, &badWorkspace{dir: from, err: err}
 			}
 		}
 		return s, nil
 	}
-	dir := filepath.Join(r.root, workspacesDir, a.task.ID, fmt.Sprint(a.number))
+	dir := filepath.Join(ws.root, workspacesDir, a.task.ID, fmt.Sprint(a.number))
 	s := space{Dir: dir}
 	fail := func(err error) (space, error) { return s, &badWorkspace{dir: dir, err: err} }
 	if _, err := os.Lstat(dir); err == nil {
-		if err := r.removeSpace(ctx, w, from, dir); err != nil {
+		if err := ws.removeSpace(ctx, w, from, dir); err != nil {
 			return fail(fmt.Errorf("a part of an earlier one is in the way: %w", err))
 		}
 	}
@@ -171,17 +182,17 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 			err = guard("Workspace.Make", func() error { return w.Make(ctx, a.task, dir) })
 		}
 	case w.Kind == WorkspaceCopy:
-		err = r.copyTree(from, dir)
+		err = ws.copyTree(from, dir)
 	default:
-		s, err = r.addWorktree(ctx, a, from, dir)
+		s, err = ws.addWorktree(ctx, a, from, dir)
 	}
 	if err != nil {
-		return fail(errors.Join(err, r.removeSpace(context.WithoutCancel(ctx), w, from, dir)))
+		return fail(errors.Join(err, ws.removeSpace(context.WithoutCancel(ctx), w, from, dir)))
 	}
-	if err := r.setup(ctx, a, s.work()); err != nil || w.Kind == WorkspaceWorktree {
+	if err := ws.setup(ctx, a, s.work()); err != nil || w.Kind == WorkspaceWorktree {
 		return s, err
 	}
-	if err := r.learn(ctx, &s); err != nil {
+	if err := ws.learn(ctx, &s); err != nil {
 		return fail(err)
 	}
 	return s, nil
@@ -189,7 +200,7 @@ func (r *run) makeSpace(ctx context.Context, a *attempt) (space, error) {
 
 // useSpace checks before each start that a workspace is what it was made to be. In a worktree
 // that is half deleted, perhaps by its Setup, git falls through to the repository around it.
-func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
+func (ws *workspaces) useSpace(ctx context.Context, a *attempt, s space) error {
 	look := os.Stat
 	if a.workspace.owned() {
 		look = os.Lstat // an agent may have put a link in its place
@@ -199,7 +210,7 @@ func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
 		err = errors.New("it is not a directory")
 	}
 	if err == nil && a.workspace.Kind == WorkspaceWorktree {
-		_, _, err = r.openGit(ctx, a, s)
+		_, _, err = ws.openGit(ctx, a, s)
 	}
 	if err == nil && s.Sub != "" {
 		if st, err = os.Stat(s.work()); err == nil && (!st.IsDir() || !within(s.work(), s.Dir)) {
@@ -212,8 +223,8 @@ func (r *run) useSpace(ctx context.Context, a *attempt, s space) error {
 	return nil
 }
 
-func (r *run) removeSpace(ctx context.Context, w *Workspace, from, dir string) error {
-	return errors.Join(r.removeGit(ctx, w, from, dir), os.RemoveAll(dir))
+func (ws *workspaces) removeSpace(ctx context.Context, w *Workspace, from, dir string) error {
+	return errors.Join(ws.removeGit(ctx, w, from, dir), os.RemoveAll(dir))
 }
 
 // clears reports whether there is something to do when a task is over.
@@ -221,40 +232,33 @@ func (w *Workspace) clears() bool { return w.Teardown != "" || w.Remove && w.own
 
 // clearUp ends the use of a workspace by a task that is over. Its result does not wait for
 // that; the slot does. It goes on when the job is canceled, and ends with Kill.
-func (r *run) clearUp(e *entry, slot int) {
-	r.mu.Lock()
-	a, result := e.last, e.result
-	r.mu.Unlock()
-	if result == nil || a == nil || a.opts == nil || a.Workspace == "" {
-		r.post(cleared{slot})
+func (ws *workspaces) clearUp(e clearUp, failed error) {
+	if failed != nil || e.left == nil || e.left.dir == "" {
+		ws.post(cleared{e.slot})
 		return
 	}
-	over := kernel.NewPromise[struct{}]()
-	r.leaving = append(r.leaving, over)
-	within := r.copyOf(a)
-	within.slot = slot
-	r.exec.Go(func() {
-		defer over.Resolve(struct{}{})
-		defer r.post(cleared{slot})
-		settled := r.afterAcceptance(r.hard, e, &within)
-		if err := r.leaveSpace(r.hard, &within, a.Workspace, result.OK() && settled); err != nil {
-			r.tell(Event{Kind: EventWarning, Task: result.ID, Detail: err.Error()})
+	a := ws.attemptOf(e.left, e.slot)
+	ws.exec.Go(func() {
+		defer ws.post(cleared{e.slot})
+		settled := !e.accepted || ws.afterAcceptance(ws.hard, e.id, a)
+		if err := ws.leaveSpace(ws.hard, a, e.left.dir, e.accepted && settled); err != nil {
+			ws.say(Event{Kind: EventWarning, Task: e.id, Detail: err.Error()})
 		}
 	})
 }
 
 // leaveSpace runs the teardown, and removes what is to be removed.
-func (r *run) leaveSpace(ctx context.Context, a *attempt, dir string, accepted bool) error {
+func (ws *workspaces) leaveSpace(ctx context.Context, a *attempt, dir string, accepted bool) error {
 	var failed error
 	if a.workspace.Teardown != "" {
-		failed = r.runTeardown(ctx, a, space{Dir: dir, Sub: a.space.Sub}.work())
+		failed = ws.runTeardown(ctx, a, space{Dir: dir, Sub: a.space.Sub}.work())
 	}
 	if accepted && a.workspace.Remove && a.workspace.owned() {
 		from := a.workspace.From
 		if from == "" {
 			from = a.opts.Cwd
 		}
-		failed = errors.Join(failed, r.removeSpace(ctx, &a.workspace, from, dir))
+		failed = errors.Join(failed, ws.removeSpace(ctx, &a.workspace, from, dir))
 	}
 	return failed
 }

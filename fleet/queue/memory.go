@@ -41,7 +41,8 @@ type queued struct {
 	lease  Lease // the last one; zero: there was none
 	leased bool
 	result json.RawMessage // nil: it is not over
-	timer  session.Timer   // of lease.Until
+	until  time.Time       // when the lease ends; zero: it does not
+	timer  session.Timer   // of until
 }
 
 // watcher is a loop over Memory.Watch. The queue's mu guards it.
@@ -92,7 +93,7 @@ func (q *Memory) Lease(_ context.Context, task, worker string) (Lease, error) {
 	case t.result != nil:
 		return Lease{}, fmt.Errorf("task %q: %w", task, ErrFinished)
 	case q.valid(t):
-		return Lease{}, &LeasedError{Task: task, Worker: t.lease.Worker, Until: t.lease.Until}
+		return Lease{}, &LeasedError{Task: task, Worker: t.lease.Worker, TTL: q.left(t)}
 	}
 	q.fence++
 	t.lease, t.leased = Lease{Task: task, Worker: worker, Fence: q.fence}, true
@@ -189,7 +190,15 @@ func (q *Memory) held(l Lease) (*queued, error) {
 }
 
 func (q *Memory) valid(t *queued) bool {
-	return t.leased && (t.lease.Until.IsZero() || q.cfg.Clock.Now().Before(t.lease.Until))
+	return t.leased && (t.until.IsZero() || q.cfg.Clock.Now().Before(t.until))
+}
+
+// left is how long a lease may still last; 0: it does not end by itself.
+func (q *Memory) left(t *queued) time.Duration {
+	if t.until.IsZero() {
+		return 0
+	}
+	return t.until.Sub(q.cfg.Clock.Now())
 }
 
 // prolong lets a lease end one TTL from now.
@@ -201,7 +210,7 @@ func (q *Memory) prolong(t *queued) {
 		return
 	}
 	l := t.lease
-	t.lease.Until = q.cfg.Clock.Now().Add(q.cfg.TTL)
+	t.lease.TTL, t.until = q.cfg.TTL, q.cfg.Clock.Now().Add(q.cfg.TTL)
 	t.timer = q.cfg.Clock.AfterFunc(q.cfg.TTL, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()

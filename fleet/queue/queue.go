@@ -25,7 +25,7 @@ type Queue interface {
 	// Lease gives a task to a worker, at once or not at all. The error is a *[LeasedError]
 	// while another lease is valid, and matches [ErrFinished] or [ErrNotOffered].
 	Lease(ctx context.Context, task, worker string) (Lease, error)
-	// Extend returns the lease with a later Until. The error matches [ErrLeaseLost] if the
+	// Extend returns the lease, whose TTL counts from this call. The error matches [ErrLeaseLost] if the
 	// lease is not valid any more.
 	Extend(ctx context.Context, l Lease) (Lease, error)
 	// Finish ends a task with its result, which is a fleet.TaskResult in JSON. The error matches
@@ -66,8 +66,9 @@ type Lease struct {
 	// Fence is higher than that of every earlier lease of the queue. A system that a task
 	// writes to can refuse what comes with a lower number than it has seen.
 	Fence uint64
-	// Until is when the lease ends unless it is extended. Zero: it does not end by itself.
-	Until time.Time
+	// TTL is how long the lease lasts unless it is extended, from when the call that returned it
+	// began, by any clock. 0: it does not end by itself.
+	TTL time.Duration
 }
 
 // Change says where a task stands.
@@ -105,13 +106,13 @@ var (
 type LeasedError struct {
 	Task   string
 	Worker string
-	Until  time.Time // as in Lease
+	TTL    time.Duration // a hint: how long that lease may still last; 0: nobody knows
 }
 
 func (e *LeasedError) Error() string {
 	s := fmt.Sprintf("task %q is leased by %s", e.Task, e.Worker)
-	if !e.Until.IsZero() {
-		s += " until " + e.Until.UTC().Format(time.RFC3339)
+	if e.TTL > 0 {
+		s += fmt.Sprintf(" for another %v", e.TTL)
 	}
 	return s
 }

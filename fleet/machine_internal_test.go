@@ -29,7 +29,7 @@ func testRules(seed uint64) rules {
 // after each step what must always be so.
 type planWorld struct {
 	t        *rapid.T
-	p        *plan
+	p        *machine
 	now      time.Time
 	specs    map[string]spec
 	runs     map[string]launch
@@ -47,7 +47,9 @@ type planWorld struct {
 
 func (w *planWorld) step(in input) {
 	for _, e := range w.p.step(w.now, in, nil) {
-		w.trace = append(w.trace, fmt.Sprintf("%T%+v", e, e))
+		for _, d := range bare([]effect{e}) {
+			w.trace = append(w.trace, fmt.Sprintf("%T%+v", d, d))
+		}
 		require.False(w.t, w.halted, "halt is the last effect")
 		switch e := e.(type) {
 		case launch:
@@ -151,7 +153,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 		r.budget = &Budget{USD: float64(rapid.IntRange(1, 30).Draw(t, "usd"))}
 	}
 	w := &planWorld{
-		t: t, p: newPlan(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
+		t: t, p: newMachine(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
 		finished: map[string]Status{}, starts: map[string]int{}, base: map[string]int{}, canceled: map[string]bool{}, counted: map[string]int{},
 	}
 	var all []spec
@@ -241,8 +243,29 @@ func TestAPlanIsDeterministic(t *testing.T) {
 	}
 }
 
-func one(r rules, s ...spec) (*plan, []effect) {
-	p := newPlan(r)
+// bare leaves out of effects what carries them out, and not what is decided.
+func bare(all []effect) (decided []effect) {
+	for _, e := range all {
+		switch d := e.(type) {
+		case tell:
+			continue
+		case launch:
+			d.with = nil
+			e = d
+		case again:
+			e = again{id: d.id, due: d.due, counts: d.counts}
+		case finish:
+			e = finish{id: d.id, status: d.status, why: d.why}
+		case clearUp:
+			e = clearUp{id: d.id, slot: d.slot}
+		}
+		decided = append(decided, e)
+	}
+	return decided
+}
+
+func one(r rules, s ...spec) (*machine, []effect) {
+	p := newMachine(r)
 	return p, p.step(time.Unix(0, 0), added{specs: s, last: true}, nil)
 }
 
@@ -259,13 +282,14 @@ func TestPriorities(t *testing.T) {
 // A task whose host died under it again and again must not end the next host as well.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
-	p := newPlan(testRules(1))
-	effects := p.step(time.Unix(0, 0), added{specs: []spec{{id: "a"}, {id: "b"}}, last: true, past: map[string]*past{
+	p := newMachine(testRules(1))
+	effects := p.step(time.Unix(0, 0), added{specs: []spec{{id: "a"}, {id: "b"}}, last: true, past: map[string]*node{
 		"a": {starts: 6, next: launch{mode: modeResume, session: "s", space: "/w"}},
 		"b": {starts: 5, next: launch{mode: modeResume, session: "s", space: "/w", turns: 1}},
 	}}, nil)
+	effects = bare(effects)
 	require.Len(t, effects, 2)
-	assert.Equal(t, finish{"a", Quarantined, "it was started 6 times without an end"}, effects[0])
+	assert.Equal(t, finish{id: "a", status: Quarantined, why: "it was started 6 times without an end"}, effects[0])
 	assert.Equal(t, launch{id: "b", number: 6, mode: modeResume, session: "s", space: "/w", turns: 1}, effects[1])
 }
 
@@ -290,20 +314,20 @@ func TestAFreeFailureDoesNotCount(t *testing.T) {
 	require.Equal(t, []string{"a"}, launched(out))
 	require.True(t, out[0].(again).counts)
 	require.Equal(t, []string{"a"}, launched(end(true)))
-	assert.Equal(t, finish{"a", Crashed, ""}, end(false)[0])
+	assert.Equal(t, finish{id: "a", status: Crashed}, bare(end(false))[0])
 }
 
 // A task that is over since an earlier process is not run again when the ones before it
 // are closed.
 func TestTasksThatAreOverWithThoseBeforeThem(t *testing.T) {
 	t.Parallel()
-	p := newPlan(testRules(1))
-	over := &past{starts: 1, status: Accepted}
+	p := newMachine(testRules(1))
+	over := &node{starts: 1, status: Accepted}
 	effects := p.step(time.Unix(0, 0), added{
 		specs: []spec{{id: "a"}, {id: "b", order: 1, after: []string{"a"}}, {id: "c", order: 2, after: []string{"b"}}}, last: true,
-		past: map[string]*past{"a": over, "b": over},
+		past: map[string]*node{"a": over, "b": over},
 	}, nil)
-	assert.Equal(t, []effect{launch{id: "c", number: 1, mode: modeFresh}}, effects)
+	assert.Equal(t, []effect{launch{id: "c", number: 1, mode: modeFresh}}, bare(effects))
 }
 
 // The slot of a task that is over is free when its workspace is cleared up. One that was
@@ -314,27 +338,27 @@ func TestASlotIsFreeAfterTheTeardown(t *testing.T) {
 	r.concurrency = 1
 	p, _ := one(r, spec{id: "a", clears: true}, spec{id: "b", order: 1, clears: true}, spec{id: "c", order: 2}, spec{id: "d", order: 3})
 	now := time.Unix(0, 0)
-	assert.Equal(t, []effect{finish{"a", Accepted, ""}, clearUp{"a", 0}, launch{id: "b", number: 1, mode: modeFresh, slot: 1}},
-		p.step(now, ended{"a", outcome{status: Accepted}}, nil))
-	effects := p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil)
+	assert.Equal(t, []effect{finish{id: "a", status: Accepted}, clearUp{id: "a", slot: 0}, launch{id: "b", number: 1, mode: modeFresh, slot: 1}},
+		bare(p.step(now, ended{"a", outcome{status: Accepted}}, nil)))
+	effects := bare(p.step(now, ended{"b", outcome{status: Crashed, retry: true, after: time.Hour}}, nil))
 	assert.Equal(t, launch{id: "c", number: 1, mode: modeFresh, slot: 1}, effects[1])
-	assert.Equal(t, []effect{finish{"b", Canceled, whyCanceled}, clearUp{"b", 2}, answered{}}, p.step(now, steered{id: "b", what: steerCancel}, nil))
-	assert.Equal(t, []effect{finish{"c", Accepted, ""}}, p.step(now, ended{"c", outcome{status: Accepted}}, nil), "two are cleared up, and one may run")
-	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: modeFresh}}, p.step(now, cleared{0}, nil))
+	assert.Equal(t, []effect{finish{id: "b", status: Canceled, why: whyCanceled}, clearUp{id: "b", slot: 2}, answered{}}, bare(p.step(now, steered{id: "b", what: steerCancel}, nil)))
+	assert.Equal(t, []effect{finish{id: "c", status: Accepted}}, bare(p.step(now, ended{"c", outcome{status: Accepted}}, nil)), "two are cleared up, and one may run")
+	assert.Equal(t, []effect{launch{id: "d", number: 1, mode: modeFresh}}, bare(p.step(now, cleared{0}, nil)))
 }
 
 // What comes after a task that begins anew waits for it, unless it has begun.
 func TestAfterATaskThatBeginsAnew(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	requeue := func(p *plan, id string) []effect { return p.step(now, steered{id: id, what: steerRequeue}, nil) }
-	begin := func(t *testing.T) *plan {
+	requeue := func(p *machine, id string) []effect { return p.step(now, steered{id: id, what: steerRequeue}, nil) }
+	begin := func(t *testing.T) *machine {
 		t.Helper()
 		p, _ := one(testRules(1), spec{id: "a"}, spec{id: "b", order: 1, after: []string{"a"}})
 		require.Equal(t, []string{"b"}, launched(p.step(now, ended{"a", outcome{status: Accepted}}, nil)))
 		return p
 	}
-	end := func(p *plan, id string) []effect { return p.step(now, ended{id, outcome{status: Accepted}}, nil) }
+	end := func(p *machine, id string) []effect { return p.step(now, ended{id, outcome{status: Accepted}}, nil) }
 	t.Run("it rests between two attempts", func(t *testing.T) {
 		t.Parallel()
 		p := begin(t)
@@ -356,16 +380,16 @@ func TestAfterATaskThatBeginsAnew(t *testing.T) {
 		p := begin(t)
 		require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
 		assert.Equal(t, []effect{requeued{"b", true}, answered{}}, requeue(p, "b"))
-		assert.Equal(t, []effect{again{id: "b", due: now}}, end(p, "b"))
+		assert.Equal(t, []effect{again{id: "b", due: now}}, bare(end(p, "b")))
 		assert.Equal(t, []string{"b"}, launched(end(p, "a")))
 	})
 	t.Run("it waits for a person since an earlier process", func(t *testing.T) {
 		t.Parallel()
-		p := newPlan(testRules(1))
+		p := newMachine(testRules(1))
 		effects := p.step(now, added{last: true, specs: []spec{{id: "a"}, {id: "b", order: 1, after: []string{"a"}}},
-			past: map[string]*past{"a": {starts: 1, base: 1}, "b": {starts: 1, asks: true}}}, nil)
+			past: map[string]*node{"a": {starts: 1, base: 1}, "b": {starts: 1, asks: true}}}, nil)
 		require.Equal(t, []string{"a"}, launched(effects))
-		assert.Equal(t, []string{"b"}, launched(p.step(now, approved{"b"}, nil)), "it has begun")
+		assert.Equal(t, []string{"b"}, launched(p.step(now, decided{task: "b"}, nil)), "it has begun")
 	})
 	t.Run("again and again", func(t *testing.T) {
 		t.Parallel()
@@ -385,7 +409,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	p, effects := one(testRules(1), spec{id: "a"})
 	require.Len(t, effects, 1)
 	effects = p.step(time.Unix(0, 0), ended{"a", outcome{status: Overloaded, retry: true, after: 5 * time.Minute}}, nil)
-	assert.Equal(t, []effect{again{id: "a", due: time.Unix(300, 0), counts: true}, setAlarm{time.Unix(300, 0)}}, effects)
+	assert.Equal(t, []effect{again{id: "a", due: time.Unix(300, 0), counts: true}, setAlarm{time.Unix(300, 0)}}, bare(effects))
 	assert.Empty(t, p.step(time.Unix(299, 0), woken{}, nil))
 	effects = p.step(time.Unix(300, 0), woken{}, nil)
 	require.Len(t, effects, 1)
@@ -402,7 +426,7 @@ func TestTheBudgetIsAskedBeforeEachStart(t *testing.T) {
 	assert.Equal(t, warnBudget{"usd"}, effects[0])
 	assert.InDelta(t, 2, effects[2].(launch).usd, 1e-9)
 	effects = p.step(time.Unix(0, 0), ended{"b", outcome{status: Accepted, usage: Usage{USD: 3}}}, nil)
-	assert.Equal(t, []effect{finish{"b", Accepted, ""}, halt{}}, effects)
+	assert.Equal(t, []effect{finish{id: "b", status: Accepted}, halt{}}, bare(effects))
 	assert.Equal(t, StopBudget, p.stopped.Reason)
 }
 
@@ -413,7 +437,7 @@ func BenchmarkPlan(b *testing.B) {
 		specs[i] = spec{id: fmt.Sprint(i), order: i}
 	}
 	for b.Loop() {
-		p := newPlan(testRules(1))
+		p := newMachine(testRules(1))
 		queue := p.step(time.Unix(0, 0), added{specs: specs, last: true}, nil)
 		for len(queue) > 0 {
 			e := queue[0]
@@ -429,9 +453,9 @@ func BenchmarkPlan(b *testing.B) {
 // What is over stays over, also where it came after a task that is over.
 func TestWhatIsOverIsNotRunAgain(t *testing.T) {
 	t.Parallel()
-	p := newPlan(testRules(1))
-	effects := p.step(time.Unix(0, 0), added{last: true, specs: []spec{{id: "a"}, {id: "b", after: []string{"a"}}, {id: "c", after: []string{"a"}}}, past: map[string]*past{
+	p := newMachine(testRules(1))
+	effects := p.step(time.Unix(0, 0), added{last: true, specs: []spec{{id: "a"}, {id: "b", after: []string{"a"}}, {id: "c", after: []string{"a"}}}, past: map[string]*node{
 		"a": {status: Accepted}, "b": {status: Accepted}, "c": {canceled: true},
 	}}, nil)
-	assert.Equal(t, []effect{finish{"c", Canceled, whyCanceled}, halt{}}, effects)
+	assert.Equal(t, []effect{finish{id: "c", status: Canceled, why: whyCanceled}, halt{}}, bare(effects))
 }

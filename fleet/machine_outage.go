@@ -192,32 +192,9 @@ func (o *outages) news(out []effect) []effect {
 	return out
 }
 
-type (
-	// troubled: nothing starts but one attempt at a time, until something works again or
-	// the patience ends.
-	troubled struct {
-		of    resource
-		why   string
-		until time.Time
-	}
-	// recovered: it works again.
-	recovered struct{ of resource }
-)
-
-func (troubled) isEffect()  {}
-func (recovered) isEffect() {}
-
-// reached: an attempt has shown that something works which all attempts need.
-type reached struct {
-	id string
-	of resource
-}
-
-func (reached) isInput() {}
-
 // reach takes the proof that a resource works.
-func (p *plan) reach(id string, of resource) {
-	n := p.nodes[p.outages.works(of, id)]
+func (m *machine) reach(id string, of resource) {
+	n := m.nodes[m.outages.works(of, id)]
 	if n == nil {
 		return
 	}
@@ -228,22 +205,22 @@ func (p *plan) reach(id string, of resource) {
 }
 
 // suffer rests a task whose attempt has failed by no fault of its own.
-func (p *plan) suffer(now time.Time, n *node, in *ended, out []effect) []effect {
+func (m *machine) suffer(now time.Time, n *node, in *ended, out []effect) []effect {
 	n.free++
 	n.spared = true
 	if n.troubled.IsZero() || in.turns > n.next.turns {
 		n.troubled = now
 	}
-	p.renew(n, in)
-	due, over := p.outages.fails(now, n.id, in)
+	m.renew(n, in)
+	due, over := m.outages.fails(now, n.id, in)
 	if over {
-		p.stop(Stop{Reason: StopOutage, Detail: in.fault.String() + ": " + in.why})
+		m.stop(Stop{Reason: StopOutage, Detail: in.fault.String() + ": " + in.why})
 		n.state = nodeWithout
-		return append(out, again{id: n.id})
+		return append(out, m.again(n, time.Time{}, false))
 	}
 	n.state, n.due = nodeRests, later(due, now.Add(in.after))
-	p.restUntilDue(n)
-	return append(out, again{id: n.id, due: n.due})
+	m.restUntilDue(n)
+	return append(out, m.again(n, n.due, false))
 }
 
 func later(a, b time.Time) time.Time {
@@ -255,11 +232,11 @@ func later(a, b time.Time) time.Time {
 
 // renew decides how an attempt begins after one that failed by no fault of its own. One that
 // was never started has changed nothing but, perhaps, made the workspace.
-func (p *plan) renew(n *node, in *ended) {
+func (m *machine) renew(n *node, in *ended) {
 	switch {
 	case !in.unstarted:
 		equal, last := n.equal, n.last
-		p.remember(n, in)
+		m.remember(n, in)
 		n.equal, n.last = equal, last
 	case n.next.mode == modeFresh && in.space != "" && !n.clean:
 		n.next = launch{mode: modeAgain, space: in.space} // without why: nothing was done there
@@ -268,10 +245,10 @@ func (p *plan) renew(n *node, in *ended) {
 
 // blames reports whether the failure of something that is shared counts as the task's own:
 // it works for others, and for this task it has not for as long as the patience is.
-func (p *plan) blames(now time.Time, n *node, in *ended) bool {
-	k := &p.outages.of[in.fault]
-	patience := p.outages.patience
-	return n.attempts >= p.rules.attempts ||
+func (m *machine) blames(now time.Time, n *node, in *ended) bool {
+	k := &m.outages.of[in.fault]
+	patience := m.outages.patience
+	return n.attempts >= m.rules.attempts ||
 		!n.troubled.IsZero() && now.Sub(n.troubled) >= patience && (k.since.IsZero() || now.Sub(k.since) < patience)
 }
 
@@ -280,11 +257,3 @@ const defaultPatience = 30 * time.Minute
 
 // patience is Job.Patience with its default; 0: none.
 func (j *Job) patience() time.Duration { return max(cmp.Or(j.Patience, defaultPatience), 0) }
-
-func (e troubled) String() string {
-	return fmt.Sprintf("%v; one task at a time tries again, until %s: %s", e.of, e.until.Format(time.RFC3339), e.why)
-}
-
-func (e recovered) String() string {
-	return [...]string{"", "the agent's program starts again", "the shared MCP server starts again", "the model's API works again", "this machine works again"}[e.of]
-}

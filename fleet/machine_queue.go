@@ -51,21 +51,21 @@ func pop(q *[]*node) *node {
 }
 
 // take takes a task out of the queue of those that may start.
-func (p *plan) take(n *node) { heap.Remove(&p.ready, slices.Index(p.ready, n)) }
+func (m *machine) take(n *node) { heap.Remove(&m.ready, slices.Index(m.ready, n)) }
 
 // restUntilDue takes a task out of the way until its time.
-func (p *plan) restUntilDue(n *node) { heap.Push(&p.rest, n) }
+func (m *machine) restUntilDue(n *node) { heap.Push(&m.rest, n) }
 
 // first is the task that starts next. While something has failed that all need, it is the one
 // that has failed least often.
-func (p *plan) first() *node {
-	best := p.ready[0]
-	if !p.outages.held() {
+func (m *machine) first() *node {
+	best := m.ready[0]
+	if !m.outages.held() {
 		return best
 	}
-	least := p.outages.failures(best.id)
-	for _, n := range p.ready[1:] {
-		if f := p.outages.failures(n.id); f < least && n.suspect() == best.suspect() {
+	least := m.outages.failures(best.id)
+	for _, n := range m.ready[1:] {
+		if f := m.outages.failures(n.id); f < least && n.suspect() == best.suspect() {
 			best, least = n, f
 		}
 	}
@@ -73,8 +73,8 @@ func (p *plan) first() *node {
 }
 
 // lets reports whether nothing but the account keeps a task from its start.
-func (p *plan) lets(now time.Time, n *node) bool {
-	return p.outages.lets(now) && (p.running == 0 || !n.suspect() && !p.single)
+func (m *machine) lets(now time.Time, n *node) bool {
+	return m.outages.lets(now) && (len(m.running) == 0 || !n.suspect() && !m.single)
 }
 
 // suspects is how many hosts in a row have to die while a task runs until it runs alone.
@@ -87,11 +87,11 @@ func (n *node) suspect() bool { return n.deaths >= suspects }
 func (n *node) counted() int { return n.starts - n.base - n.free }
 
 // quarantines says why a task must not start any more; "": it may.
-func (p *plan) quarantines(n *node) string {
+func (m *machine) quarantines(n *node) string {
 	switch {
-	case n.counted() >= p.rules.starts:
+	case n.counted() >= m.rules.starts:
 		return fmt.Sprintf("it was started %s without an end", shown.Count(n.counted(), "time"))
-	case n.deaths >= p.rules.starts && n.alone:
+	case n.deaths >= m.rules.starts && n.alone:
 		return fmt.Sprintf("the host died %s in a row while it ran, the last time while it ran alone", shown.Count(n.deaths, "time"))
 	}
 	return ""

@@ -1,0 +1,510 @@
+package fleet
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
+)
+
+// machine is the state of a job: every task, every count, every decision. It is a value: no
+// clock, no goroutine, no I/O. step appends effects to out; equal inputs at equal times have
+// equal effects.
+type machine struct {
+	rules rules
+	now   time.Time // of the input
+	nodes map[string]*node
+	order []*node // as they came
+	ready readyQueue
+	rest  restQueue
+	busy  map[string]bool    // exclusive keys in use
+	held  map[string][]*node // ready, but their key is in use
+	slots []bool             // in use
+	// account lets attempts start, and is shared with other jobs. It is the one input of a
+	// machine that does not come through step.
+	account pacer
+	outages outages
+	paced   int       // the limit that was reported last
+	changed int       // changes of the account's pace, when it was
+	parked  time.Time // until then, as was reported last
+	changes []runtime.AccountChange
+	gauge   starvation
+
+	running  []*node // in the order of their start; what the queue is asked about then, too
+	claiming int     // results that the queue is asked about
+	clearing int     // tasks that are over and whose workspaces are cleared up
+	after    int     // commands that run after results which were there already
+	pulling  bool    // tasks are asked for
+	waiting  int
+	over     int
+	failed   int
+	usage    Usage
+	fanout   int    // subagents of all attempts, see Subagents.MaxJob
+	fence    uint64 // the highest one, where no other program may have tasks
+
+	pending []change // that is not durable yet
+	unread  []*node  // whose result no reader has had
+	remarks map[string]bool
+
+	more    bool      // tasks may be added
+	stopped *Stop     // nothing starts any more
+	told    bool      // somebody was told so
+	failure *Stop     // an error of the job's own
+	cause   error     // of it
+	warned  bool      // of the budget
+	paused  bool      // nothing starts until it goes on
+	pausing bool      // as somebody wants it
+	single  bool      // what runs may be what hosts die of
+	left    bool      // the account
+	alarm   time.Time // of the last setAlarm
+	halted  bool
+	final   bool  // no more results
+	err     error // after the results
+}
+
+// pacer is the part of an account that a machine needs.
+type pacer interface {
+	Limit() (int, bool)
+	Unpace()
+	Pressed(now time.Time, task string, overloaded bool, after time.Duration)
+	Worked(task string)
+	Starved(on bool)
+	End(now time.Time, task string, well bool)
+	Spent(task string, until time.Time, jitter time.Duration, why string)
+	Parked() (time.Time, string)
+	Last() (runtime.AccountChange, int)
+	Enter(now time.Time, task string) bool
+	Wants(on bool)
+	Next(now time.Time) time.Time
+	Leave()
+}
+
+// rules are what a machine goes by.
+type rules struct {
+	concurrency int
+	attempts    int // that count
+	starts      int // of any kind
+	equal       int // failures in a row with the same text
+	backoff     supervisor.Backoff
+	rand        session.Rand
+	failOn      Threshold
+	budget      *Budget
+	pace        *Pace
+	park        time.Duration    // the longest wait for a window; 0: none
+	account     *runtime.Account // nil: one of its own
+	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
+	began       time.Time
+	worker      string // this program in the queue; "": no other program may have tasks
+	grace       time.Duration
+	subagents   Subagents
+	onAccept    bool      // something runs after a task was accepted
+	unsampled   int       // tasks that Job.Sample leaves for later
+	source      bool      // tasks are asked for
+	fence       uint64    // the highest one of earlier processes
+	parked      time.Time // until then, as earlier processes have said
+	wake        waker     // gives the machine woken; nil: not needed
+}
+
+// waker is called when the account has changed.
+type waker interface{ Wake() }
+
+func newMachine(r rules) *machine {
+	m := &machine{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true, fence: r.fence}
+	m.outages = outages{patience: r.patience, rand: r.rand}
+	if m.rules.account == nil {
+		m.rules.account = new(runtime.Account)
+	}
+	var wake func()
+	if r.wake != nil {
+		wake = r.wake.Wake
+	}
+	m.account = m.rules.account.Join(r.began, r.pace.bounds(), wake)
+	_, m.changed = m.account.Last()
+	m.paced = m.limit()
+	if r.parked.After(r.began) {
+		m.parked = r.parked // it is in the journal already
+	}
+	return m
+}
+
+// lostMachine is in the place of one that cannot be trusted any more.
+func lostMachine(r rules, stop Stop, err error) *machine {
+	r.account, r.pace, r.wake = nil, nil, nil
+	m := newMachine(r)
+	m.stopped, m.failure, m.cause = &stop, &stop, err
+	return m
+}
+
+// size is how many tasks there are.
+func (m *machine) size() int { return len(m.order) }
+
+// finish says that no more results come, and why.
+func (m *machine) finish(err error) { m.final, m.err = true, err }
+
+// limit is how many attempts may run at the same time.
+func (m *machine) limit() int {
+	if limit, ok := m.account.Limit(); ok {
+		return limit
+	}
+	return m.rules.concurrency
+}
+
+// shared reports whether other programs may have tasks.
+func (m *machine) shared() bool { return m.rules.worker != "" }
+
+// step takes an input and returns what is to be done.
+func (m *machine) step(now time.Time, in input, out []effect) []effect {
+	m.now = now
+	switch in := in.(type) {
+	case added:
+		out = m.add(in, out)
+	case pulled:
+		m.pulling = false
+	case ended:
+		out = m.ended(in, out)
+	case claimed:
+		out = m.claimed(in, out)
+	case drained:
+		out = m.drain(in, out)
+	case retuned:
+		m.rules.concurrency = max(in.concurrency, 0)
+		if _, ok := m.account.Limit(); ok {
+			m.account.Unpace()
+			out = m.report(now, "set by hand", out)
+		}
+	case pressed:
+		m.account.Pressed(now, in.id, in.saw == overloaded, in.after)
+	case worked:
+		m.account.Worked(in.id)
+		m.reach(in.id, ofAPI)
+	case reached:
+		m.reach(in.id, in.of)
+	case decided:
+		out = m.decide(in, out)
+	case paused:
+		out = m.pause(in.on, out)
+	case steered:
+		out = m.steer(in, out)
+	case leased:
+		out = m.leased(in, out)
+	case taken:
+		m.taken(in)
+	case freed:
+		m.freed(in.ticket)
+	case foreign:
+		out = m.finishedElsewhere(in, out)
+	case starving:
+		m.gauge.set(now, in.on)
+		m.account.Starved(in.on)
+	case cleared:
+		m.slots[in.slot] = false
+		m.clearing--
+	case settledOnAccept:
+		out = m.settleOnAccept(in, out)
+	case ranAgain:
+		m.after--
+	case said:
+		out = append(out, tell{in.Event})
+	case remarked:
+		out = m.remark(in.text, out)
+	case woken:
+	}
+	return m.settle(now, m.outages.news(m.look(now, out)))
+}
+
+func (m *machine) add(in added, out []effect) []effect {
+	for i := range in.specs {
+		n := in.past[in.specs[i].id]
+		if n == nil {
+			n = &node{}
+		}
+		n.spec = in.specs[i]
+		if n.next.mode == "" {
+			n.next.mode = modeFresh
+		}
+		n.orphan, n.asks = n.open, n.asks || n.asking()
+		m.nodes[n.id] = n
+		m.order = append(m.order, n)
+		m.waiting++
+		m.usage.add(n.usage)
+		m.usage.add(n.paid)
+		if n.result != nil {
+			n.result.Earlier = true
+			m.unread = append(m.unread, n)
+			out = m.catchUp(n, out)
+		}
+	}
+	for i := range in.specs { // all are known now
+		n := m.nodes[in.specs[i].id]
+		for _, id := range n.after {
+			before := m.nodes[id]
+			if before == nil {
+				continue
+			}
+			before.dependents = append(before.dependents, n)
+			if before.state != nodeOver {
+				n.waits++
+			}
+		}
+	}
+	for i := range in.specs {
+		n := m.nodes[in.specs[i].id]
+		if n.status != "" { // of an earlier process
+			out = m.close(n, n.status, "", false, out)
+		} else if n.canceled { // the host died before the attempt had ended
+			m.unqueue(n)
+			out = m.close(n, Canceled, whyCanceled, true, out)
+		}
+	}
+	for i := range in.specs {
+		if n := m.nodes[in.specs[i].id]; n.state == nodeWaits {
+			out = m.enqueue(n, out)
+		}
+	}
+	m.more = m.more && !in.last
+	return out
+}
+
+// enqueue makes a task ready, or rest until its time. One that has not begun waits for the
+// tasks before it, and is skipped if one of them was not accepted.
+func (m *machine) enqueue(n *node, out []effect) []effect {
+	if !n.begun() {
+		if n.waits > 0 {
+			n.state = nodeWaits
+			return out
+		}
+		for _, id := range n.after {
+			if before := m.nodes[id]; before != nil && before.status != Accepted {
+				return m.close(n, Skipped, fmt.Sprintf("task %s, which it comes after, is %s", id, before.status), true, out)
+			}
+		}
+	}
+	if n.asks {
+		n.asks, n.state = false, nodeAsks
+		return out
+	}
+	if at := later(n.notBefore, n.elsewhere); !at.IsZero() {
+		n.state, n.due, n.away = nodeRests, at, n.elsewhere.After(n.notBefore)
+		heap.Push(&m.rest, n) // settle takes it out at once if its time has come
+		return out
+	}
+	n.state, n.due = nodeReady, time.Time{}
+	heap.Push(&m.ready, n)
+	return out
+}
+
+// close ends a task. tell: its result is new. Where other programs may have the task, the
+// queue is given the result first.
+func (m *machine) close(n *node, s Status, why string, tell bool, out []effect) []effect {
+	if n.state == nodeOver || n.state == nodeClaims {
+		return out
+	}
+	if tell && m.shared() && n.ending == nil && n.foreign == nil {
+		return m.claim(n, ending{status: s, why: why}, out)
+	}
+	n.state, n.status = nodeOver, s
+	m.over++
+	m.waiting--
+	if n.counts() {
+		m.failed++
+	}
+	if tell {
+		out = m.conclude(n, s, why, out)
+	}
+	if tell && n.clears && n.starts > 0 {
+		m.clearing++
+		out = append(out, clearUp{n.id, m.takeSlot(n.slot), s == Accepted, n.remains})
+	}
+	for _, d := range n.dependents {
+		if d.waits--; d.waits == 0 && d.state == nodeWaits && d.status == "" { // not over in an earlier process
+			out = m.enqueue(d, out)
+		}
+	}
+	return out
+}
+
+func (m *machine) stop(s Stop) {
+	if m.stopped == nil {
+		m.stopped = &s
+	}
+}
+
+// drain starts nothing more. From the end of the job's contexts on, calls of the queue have
+// little time.
+func (m *machine) drain(in drained, out []effect) []effect {
+	m.stop(in.stop)
+	switch in.stop.Reason {
+	case StopCanceled, StopJournal, StopQueue, stopError:
+		if m.shared() {
+			out = append(out, cutCalls{m.rules.grace})
+		}
+	}
+	return out
+}
+
+// leave gives the place of an attempt, its slot and its key back.
+func (m *machine) leave(n *node) {
+	m.running = slices.DeleteFunc(m.running, func(o *node) bool { return o == n })
+	m.single = false // it ran alone
+	m.slots[n.slot] = false
+	if n.exclusive == "" {
+		return
+	}
+	delete(m.busy, n.exclusive)
+	for _, h := range m.held[n.exclusive] {
+		heap.Push(&m.ready, h)
+	}
+	delete(m.held, n.exclusive)
+}
+
+// settle starts what may start, and asks for an alarm.
+func (m *machine) settle(now time.Time, out []effect) []effect {
+	if limit := m.rules.budget.exceeded(m.usage); limit != "" && m.waiting > 0 {
+		m.stop(Stop{Reason: StopBudget, Detail: "the job's budget of " + limit + " is spent"})
+	}
+	if m.rules.failOn.exceeded(m.failed, m.over, m.total()) {
+		m.stop(Stop{Reason: StopFailures, Detail: fmt.Sprintf("%d of %s %s failed", m.failed, shown.Count(m.over, "task"), shown.Verb(m.failed, "has", "have"))})
+	}
+	for m.rest.Len() > 0 && !m.rest[0].due.After(now) {
+		n, _ := heap.Pop(&m.rest).(*node)
+		n.state = nodeReady
+		heap.Push(&m.ready, n)
+	}
+	wants := false
+starting:
+	for m.stopped == nil && !m.paused && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
+		n := m.first()
+		switch {
+		case m.quarantines(n) != "":
+			m.take(n)
+			out = m.close(n, Quarantined, m.quarantines(n), true, out)
+		case n.exclusive != "" && m.busy[n.exclusive]:
+			m.take(n)
+			m.held[n.exclusive] = append(m.held[n.exclusive], n)
+		case !m.lets(now, n):
+			break starting
+		case !m.account.Enter(now, n.id):
+			wants = true
+		default:
+			m.take(n)
+			out = m.launch(n, out)
+		}
+	}
+	m.account.Wants(wants)
+	if at := m.next(now); !at.IsZero() && m.stopped == nil && !at.Equal(m.alarm) {
+		m.alarm = at
+		out = append(out, setAlarm{at})
+	}
+	if n := m.wants(); m.rules.source && !m.pulling && n > 0 {
+		m.pulling = true
+		out = append(out, pull{n})
+	}
+	if m.stopped != nil && !m.told {
+		m.told = true
+		out = append(out, tell{Event{Kind: EventStopped, Detail: strings.TrimSuffix(m.stopped.Reason+": "+m.stopped.Detail, ": ")}})
+	}
+	if done := len(m.running) == 0 && (m.stopped != nil || !m.more && m.waiting == 0); done && !m.halted {
+		if !m.left {
+			m.left = true
+			m.account.Leave()
+		}
+		if m.halted = m.claiming+m.clearing+m.after == 0; m.halted {
+			out = append(out, halt{})
+		}
+	}
+	return out
+}
+
+// next is when something may start although nothing happens before; zero: nothing may.
+func (m *machine) next(now time.Time) time.Time {
+	var at time.Time
+	sooner := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	if m.rest.Len() > 0 {
+		sooner(m.rest[0].due)
+	}
+	if m.ready.Len() > 0 {
+		sooner(m.account.Next(now))
+		sooner(m.outages.next(now))
+	}
+	return at
+}
+
+func (m *machine) launch(n *node, out []effect) []effect {
+	n.starts++
+	n.state, n.away, n.freed, n.elsewhere, n.due = nodeRuns, false, false, time.Time{}, time.Time{}
+	n.number, n.since, n.doing, n.lost, n.spent, n.fan, n.said = n.starts, m.now, "preparing", false, Usage{}, fan{}, sayings{}
+	m.running = append(m.running, n)
+	m.outages.begins(n.id)
+	m.single = n.suspect()
+	if n.exclusive != "" {
+		m.busy[n.exclusive] = true
+	}
+	n.slot = m.takeSlot(0)
+	if n.fence == 0 && !m.shared() {
+		n.fence = m.nextFence()
+	}
+	l := n.next
+	l.id, l.number, l.slot = n.id, n.starts, n.slot
+	l.used = n.usage
+	l.usd = leastUSD(m.rules.budget.leftUSD(m.usage), n.budget.leftUSD(n.usage))
+	l.with = &equipment{
+		task: n.task, fence: n.fence, space: space{Dir: l.space}, orphan: n.orphan, results: m.resultsOf(n.after),
+		told: n.told(), ticket: n.ticket(), hash: n.hash, offer: n.requeued > 0,
+	}
+	if n.space.Dir == l.space {
+		l.with.space = n.space
+	}
+	if l.mode == modeResume {
+		l.with.partial = n.partial
+	}
+	if n.tenure != nil {
+		l.with.fence, l.with.held = n.tenure.Fence, true
+		return n.arm(append(out, l), m.now)
+	}
+	return append(out, l)
+}
+
+// nextFence is higher than all before it, also those of earlier processes.
+func (m *machine) nextFence() uint64 {
+	m.fence++
+	return m.fence
+}
+
+// takeSlot takes the slot, or the lowest one that is free if somebody has it.
+func (m *machine) takeSlot(slot int) int {
+	if slot >= len(m.slots) || m.slots[slot] {
+		slot = slices.Index(m.slots, false)
+	}
+	if slot < 0 {
+		slot = len(m.slots)
+		m.slots = append(m.slots, false)
+	}
+	m.slots[slot] = true
+	return slot
+}
+
+// total is the number of tasks, 0 while it is not known.
+func (m *machine) total() int {
+	if m.more {
+		return 0
+	}
+	return len(m.nodes)
+}
+
+// wants is how many tasks a source should offer now.
+func (m *machine) wants() int {
+	if m.stopped != nil || !m.more {
+		return 0
+	}
+	return max(2*m.limit()+8-m.ready.Len()-len(m.running), 0)
+}

@@ -1,0 +1,208 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// call is a call of a tool that waits for a person, or did, and what became of it.
+type call struct {
+	Approval
+	state    askState
+	taken    bool // somebody is deciding
+	reason   string
+	resolved *kernel.Promise[struct{}] // settled when it is decided; nil: nobody waits
+}
+
+type askState int8
+
+const (
+	askWaits askState = iota
+	askAllowed
+	askDenied
+	askUsed
+)
+
+// asking is what an attempt gets that asks for a person's word.
+type asking struct {
+	Approval
+	isNew    bool
+	resolved *kernel.Promise[struct{}]
+}
+
+// verdictOn is what a person has decided.
+type verdictOn struct {
+	state  askState
+	reason string
+}
+
+// asking reports whether a call of the task waits for a person.
+func (n *node) asking() bool {
+	return slices.ContainsFunc(n.calls, func(c *call) bool { return c.state == askWaits })
+}
+
+// approvals are the calls that wait for a person, in the order in which they came.
+func (m *machine) approvals() []Approval {
+	var all []Approval
+	for _, n := range m.order {
+		for _, c := range n.calls {
+			if c.state == askWaits && n.result == nil {
+				all = append(all, c.Approval)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Approval) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// called finds a call among those that the task has asked for, or adds it. Its ID is the hash
+// of the call.
+func (m *machine) called(id string, a Approval) (asking, []effect) {
+	n := m.nodes[id]
+	if n == nil {
+		return asking{Approval: a, resolved: kernel.NewPromise[struct{}]()}, nil
+	}
+	var found *call
+	number := 1
+	for _, c := range n.calls {
+		if base, _, _ := strings.Cut(c.ID, "-"); base == a.ID {
+			if number++; c.state != askUsed {
+				found = c
+			}
+		}
+	}
+	isNew := found == nil
+	if isNew {
+		if number > 1 {
+			a.ID += fmt.Sprintf("-%d", number)
+		}
+		found = &call{Approval: a}
+		n.calls = append(n.calls, found)
+	}
+	var out []effect
+	if found.resolved == nil {
+		found.resolved = kernel.NewPromise[struct{}]()
+		if found.state != askWaits {
+			out = append(out, replied[struct{}]{to: found.resolved})
+		}
+	}
+	return asking{found.Approval, isNew, found.resolved}, out
+}
+
+// find returns a call of a task.
+func (n *node) find(id string) *call {
+	if n != nil {
+		for _, c := range n.calls {
+			if c.ID == id {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// use gives the answer to a call, which works once.
+func (m *machine) use(task, id string) verdictOn {
+	c := m.nodes[task].find(id)
+	if c == nil {
+		return verdictOn{}
+	}
+	v := verdictOn{c.state, c.reason}
+	if c.state != askWaits {
+		c.state = askUsed
+	}
+	return v
+}
+
+// deciding takes a call that somebody is about to decide.
+func (m *machine) deciding(id string) (Approval, error) {
+	for _, n := range m.order {
+		if c := n.find(id); c != nil && c.state == askWaits && !c.taken && n.result == nil && !m.final {
+			c.taken = true
+			return c.Approval, nil
+		}
+	}
+	return Approval{}, fmt.Errorf("approval %q: %w", id, ErrNoApproval)
+}
+
+// decide takes what a person has said, which the journal has, and lets the task go on. Several
+// calls may wait: the next attempt asks again about those that still do.
+func (m *machine) decide(in decided, out []effect) []effect {
+	n := m.nodes[in.task]
+	if c := n.find(in.call); c != nil {
+		if c.taken = false; in.failed {
+			return out
+		}
+		if c.decide(in.allow, in.reason); c.resolved != nil {
+			out = append(out, replied[struct{}]{to: c.resolved})
+		}
+	}
+	if n != nil && n.state == nodeAsks {
+		out = m.enqueue(n, out)
+	}
+	return out
+}
+
+func (c *call) decide(allow bool, reason string) {
+	c.state, c.reason = askDenied, reason
+	if allow {
+		c.state = askAllowed
+	}
+}
+
+// told is what was decided while the model was not there, for the model.
+func (n *node) told() string {
+	var b strings.Builder
+	for _, c := range n.calls {
+		switch c.state {
+		case askAllowed:
+			fmt.Fprintf(&b, "\nYour call of %s was approved, once. Make exactly the same call again: %s", c.Tool, short(string(c.Input)))
+		case askDenied:
+			fmt.Fprintf(&b, "\nYour call of %s was denied by a person. %s Do not make it again: %s", c.Tool, c.reason, short(string(c.Input)))
+		}
+	}
+	return b.String()
+}
+
+// sayings are what an agent said before its calls of tools.
+type sayings struct {
+	last   map[string]string                    // by the call that started the subagent; "": the agent itself
+	before map[string]string                    // by call
+	waits  map[string][]*kernel.Promise[string] // by call that a person is to be asked about before its message was read
+}
+
+// says takes what an agent said with calls.
+func (s *sayings) says(in says) (out []effect) {
+	if s.last == nil {
+		s.last, s.before = map[string]string{}, map[string]string{}
+	}
+	if in.text != "" {
+		s.last[in.who] = in.text
+	}
+	for _, use := range in.uses {
+		s.before[use] = s.last[in.who]
+		for _, p := range s.waits[use] {
+			out = append(out, replied[string]{to: p, value: s.before[use]})
+		}
+		delete(s.waits, use)
+	}
+	return out
+}
+
+// saidBefore answers what the agent said before a call, as soon as it is known.
+func (s *sayings) saidBefore(id string, to *kernel.Promise[string]) []effect {
+	if text, known := s.before[id]; known || id == "" {
+		return []effect{replied[string]{to: to, value: text}}
+	}
+	if s.waits == nil {
+		s.waits = map[string][]*kernel.Promise[string]{}
+	}
+	s.waits[id] = append(s.waits[id], to)
+	return nil
+}
+
+// turned forgets what was said in the turn that has ended.
+func (s *sayings) turned() { s.last, s.before = nil, nil }

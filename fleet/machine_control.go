@@ -1,0 +1,142 @@
+package fleet
+
+import (
+	"container/heap"
+	"errors"
+	"slices"
+)
+
+// Errors of the methods of [Handle] that decide about a task, and of [Amend]. Match them
+// with errors.Is.
+var (
+	// ErrNoTask says that the job has no task with the id.
+	ErrNoTask = errors.New("the job has no task with this id")
+	// ErrTaskOver says that the task has its result already.
+	ErrTaskOver = errors.New("the task has its result already; requeue it to run it again")
+	// ErrJobOver says that the job has ended.
+	ErrJobOver = errors.New("the job has ended")
+)
+
+// steer is what somebody decides about a task.
+type steer int8
+
+const (
+	steerNone steer = iota
+	steerCancel
+	steerRequeue
+)
+
+// whyCanceled is the error of a task that was canceled.
+const whyCanceled = "it was canceled by hand"
+
+func (m *machine) pause(on bool, out []effect) []effect {
+	if m.paused == on {
+		return out
+	}
+	m.paused = on
+	return append(out, pausing{on})
+}
+
+func (m *machine) steer(in steered, out []effect) []effect {
+	n := m.nodes[in.id]
+	var err error
+	switch {
+	case n == nil:
+		err = ErrNoTask
+	case n.state == nodeClaims:
+		n.later = append(n.later, in)
+		return out
+	case in.what == steerRequeue:
+		out = m.requeue(n, out)
+	case n.state == nodeRuns:
+		if n.asked != steerCancel {
+			n.asked = steerCancel
+			out = append(out, canceling{n.id})
+		}
+	case n.state != nodeOver:
+		m.unqueue(n)
+		if out = m.close(n, Canceled, whyCanceled, true, out); n.state == nodeClaims { // its result follows
+			out = append(out, canceling{n.id})
+		}
+	case n.status != Canceled:
+		err = ErrTaskOver
+	}
+	return append(out, answered{in.reply, err})
+}
+
+// requeue lets a task begin anew. One that was never started is in the queue already.
+func (m *machine) requeue(n *node, out []effect) []effect {
+	switch {
+	case n.state == nodeOver:
+		from := len(out)
+		out = m.reopen(n, out)
+		for _, e := range out[from:] {
+			if r, ok := e.(requeued); ok && m.nodes[r.id].state == nodeWaits {
+				out = m.enqueue(m.nodes[r.id], out)
+			}
+		}
+	case n.state == nodeRuns:
+		n.asked = steerRequeue
+		n.reset()
+		out = append(out, requeued{n.id, true})
+	case n.begun():
+		m.unqueue(n)
+		n.reset()
+		m.withdraw(n)
+		out = m.enqueue(n, append(out, requeued{id: n.id}))
+	}
+	return out
+}
+
+// obey ends an attempt about whose task somebody has decided. Whatever the attempt came
+// to is void: the decision is in the journal already.
+func (m *machine) obey(n *node, in *ended, out []effect) []effect {
+	what := n.asked
+	n.asked = steerNone
+	if what == steerCancel {
+		return m.close(n, Canceled, whyCanceled, true, out)
+	}
+	n.next = launch{mode: modeFresh}
+	return m.enqueue(n, append(out, m.again(n, n.due, false)))
+}
+
+// reopen takes back the result of a task, and those of the tasks that were skipped because
+// of it. What comes after it and has not begun waits for it again.
+func (m *machine) reopen(n *node, out []effect) []effect {
+	m.over--
+	m.waiting++
+	if n.counts() {
+		m.failed--
+	}
+	n.reset()
+	m.withdraw(n)
+	n.state, n.status = nodeWaits, ""
+	out = append(out, requeued{id: n.id})
+	for _, d := range n.dependents {
+		d.waits++
+		switch {
+		case d.begun():
+		case d.state == nodeOver && d.status == Skipped:
+			out = m.reopen(d, out)
+		case d.state == nodeClaims && d.ending.status == Skipped:
+			d.later = append(d.later, steered{id: d.id, what: steerRequeue})
+		case d.state == nodeReady || d.state == nodeRests:
+			m.unqueue(d)
+			d.state = nodeWaits
+		}
+	}
+	return out
+}
+
+// unqueue takes a task that does not run out of its queue.
+func (m *machine) unqueue(n *node) {
+	if i := slices.Index(m.ready, n); i >= 0 {
+		heap.Remove(&m.ready, i)
+	}
+	if i := slices.Index(m.rest, n); i >= 0 {
+		heap.Remove(&m.rest, i)
+	}
+	if n.exclusive != "" {
+		m.held[n.exclusive] = slices.DeleteFunc(m.held[n.exclusive], func(o *node) bool { return o == n })
+	}
+}

@@ -1,0 +1,156 @@
+package fleet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/queue"
+)
+
+// node is a task, and all that the job knows of it.
+type node struct {
+	spec
+	state      nodeState
+	waits      int     // tasks of after that are not over
+	dependents []*node // the tasks that come right after it, in order
+	status     Status
+	asked      steer     // what somebody wants of the task whose attempt runs
+	later      []steered // decisions that wait until the queue has answered
+
+	starts   int       // of any kind
+	base     int       // starts before the last requeue
+	free     int       // starts since then that count for nothing
+	spared   bool      // its last start is one of them
+	deaths   int       // hosts in a row that died while it ran
+	alone    bool      // nothing else ran when the last of them died
+	troubled time.Time // since when it has failed by no fault of its own; zero: it has not
+	attempts int       // that ended by themselves
+	equal    int       // failures with the text last
+	last     string
+	due      time.Time
+	next     launch // how it begins
+	slot     int
+
+	usage Usage // of its attempts since it was requeued last
+	paid  Usage // before that
+
+	// Of the attempt that runs.
+	number int
+	since  time.Time
+	doing  string
+	spent  Usage // so far
+	lost   bool  // its lease is
+	fan    fan
+	said   sayings
+
+	space    space
+	partial  partial // of a session that goes on
+	orphan   bool    // an earlier host died while an attempt was under way
+	tries    []Attempt
+	report   *report // of the last attempt, until the result is made
+	remains  *remains
+	result   *TaskResult // that is durable
+	unkept   *TaskResult // that is made, and is not durable yet
+	former   *TaskResult // that is void
+	requeued int         // results that are void
+	calls    []*call     // that wait for a person, or did
+	asks     bool        // one has waited since an earlier process
+
+	fence     uint64       // of the lease, where no other program may have the task
+	tenure    *tenure      // the lease of the queue; nil: this program has none
+	late      *queue.Lease // that the queue extended after this program had lost it; to be given back
+	away      bool         // it rests because another program has it
+	elsewhere time.Time    // until then it rests without a call: another program has it
+	freed     bool         // since the queue was asked for it, it was given back
+	foreign   *TaskResult  // of another program
+	ending    *ending      // what the queue is asked about
+	doubtful  uint64       // the fence of a result that the queue may have, or not: nobody has said
+
+	// Of a journal that is read.
+	open     bool    // an attempt was under way when a host died
+	runs     bool    // an attempt is under way in the host that is read
+	canceled bool    // and not over: its attempt was to end
+	seen     Usage   // of the attempt under way, until its last turn
+	cut      Attempt // the attempt under way, if its host dies
+}
+
+// spec is what a machine has to know of a task before it begins.
+type spec struct {
+	id        string
+	task      *Task
+	hash      string
+	order     int
+	priority  int
+	after     []string
+	exclusive string
+	budget    *Budget
+	clean     bool
+	notBefore time.Time // zero: at once
+	clears    bool      // its workspace is cleared up when it is over
+}
+
+type nodeState int8
+
+const (
+	nodeWaits   nodeState = iota // for other tasks
+	nodeReady                    // in the queue, or held by its key
+	nodeRuns                     // an attempt is under way
+	nodeClaims                   // the queue is asked whether its result counts
+	nodeRests                    // until its backoff is over, or its NotBefore
+	nodeAsks                     // until a person has decided about a call
+	nodeOver                     // has its result
+	nodeWithout                  // will have none in this process: the job stopped while it ran
+)
+
+// partial is what turns have said whose attempt did not come to its end.
+type partial struct {
+	Text       string
+	Structured []byte
+	ToolCalls  int
+	Usage      Usage
+}
+
+// tenure is a lease of the queue.
+type tenure struct {
+	queue.Lease
+	sent time.Time // when the request was, that it was granted or extended by
+}
+
+// ending is what the queue is asked about.
+type ending struct {
+	ended
+	status Status
+	why    string // if there was no attempt
+	ran    bool   // with the end of an attempt
+	fence  uint64 // of the lease; 0: it has yet to be taken
+	result *TaskResult
+}
+
+// begun reports whether the task was started since it was requeued last.
+func (n *node) begun() bool { return n.starts > n.base }
+
+// ticket is the name of the task in the queue. A task that is requeued has another one: the
+// queue keeps the result that is void.
+func (n *node) ticket() string {
+	if n.requeued == 0 {
+		return n.id
+	}
+	return fmt.Sprintf("%s#%d", n.id, n.requeued)
+}
+
+// is reports whether the attempt with the number runs.
+func (n *node) is(number int) bool { return n != nil && n.state == nodeRuns && n.number == number }
+
+// reset makes a task what it was before its first start, but for the number of its starts,
+// which names its files. What it has used is paid.
+func (n *node) reset() {
+	n.paid.add(n.usage)
+	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false
+	n.free, n.deaths, n.troubled, n.partial, n.calls = 0, 0, time.Time{}, partial{}, nil
+}
+
+// counts reports whether a task that is over has failed, for Job.FailOn.
+func (n *node) counts() bool {
+	f := n.status.Family()
+	return f != familySuccess && f != familyNotRun
+}

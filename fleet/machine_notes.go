@@ -1,0 +1,311 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/internal/kernel"
+)
+
+// Notes of those who look, and of those who decide.
+type (
+	progressOf  struct{ reply *kernel.Promise[Progress] }
+	approvalsOf struct{ reply *kernel.Promise[[]Approval] }
+	resultsOf   struct {
+		reply *kernel.Promise[[]*TaskResult]
+	}
+	closingOf  struct{ reply *kernel.Promise[closing] }
+	snapshotOf struct {
+		job   string
+		kept  bool
+		reply *kernel.Promise[Snapshot]
+	}
+	// pauses: somebody wants the job to pause, or to go on.
+	pauses struct{ on bool }
+	// deciding: somebody is about to decide about a call.
+	deciding struct {
+		call  string
+		reply *kernel.Promise[Approval]
+	}
+	// repeats: the command after acceptance is to run once more.
+	repeats struct {
+		id    string
+		reply *kernel.Promise[repetition]
+	}
+	repetition struct {
+		left     *remains
+		requeued int // the number of the result
+	}
+)
+
+// Notes of attempts, and of what runs after them.
+type (
+	// doing is what an attempt has begun.
+	doing struct {
+		id     string
+		number int
+		what   string
+	}
+	// billed is what an attempt has used so far.
+	billed struct {
+		id     string
+		number int
+		spent  Usage
+	}
+	// affords asks for what the job has spent of its budget; "": there is more.
+	affords struct{ reply *kernel.Promise[string] }
+	// fanned is what a hook says of subagents, and the answer why a call is denied.
+	fanned struct {
+		id     string
+		number int
+		what   fanHook
+		call   string
+		agent  string
+		ok     bool
+		reply  *kernel.Promise[string]
+	}
+	// asks: a call needs a person's word. The approval's ID is the hash of the call.
+	asks struct {
+		id    string
+		call  Approval
+		reply *kernel.Promise[asking]
+	}
+	// takes: the answer to a call is used from now on.
+	takes struct {
+		id, call string
+		reply    *kernel.Promise[verdictOn]
+	}
+	// says is what an agent, or its subagent who, said with calls.
+	says struct {
+		id        string
+		number    int
+		who, text string
+		uses      []string
+	}
+	// saidBefore asks what was said before a call.
+	saidBefore struct {
+		id     string
+		number int
+		call   string
+		reply  *kernel.Promise[string]
+	}
+	// turned: a turn has ended.
+	turned struct {
+		id     string
+		number int
+	}
+	// accepting: the command after acceptance is about to begin.
+	accepting struct {
+		id    string
+		reply *kernel.Promise[acceptance]
+	}
+	acceptance struct {
+		nothing  bool // there is no such command for the result
+		wanted   bool
+		requeued int // the number of the result
+	}
+)
+
+type fanHook int8
+
+const (
+	fanAsks fanHook = iota
+	fanBegan
+	fanReturned
+	fanStopped
+	fanTurned
+)
+
+// Notes of the carrier, and of leases: they are kept while a batch is carried out.
+type (
+	// written: the journal has the batch.
+	written struct{}
+	// unwritten: it could not be written, and so it has not happened.
+	unwritten struct{}
+	// broken: the job has failed.
+	broken struct {
+		err  error
+		stop Stop
+	}
+	// due: a lease is to be extended.
+	due struct {
+		id    string
+		fence uint64
+	}
+	// lapsed: the deadline of a lease is over.
+	lapsed struct {
+		id    string
+		fence uint64
+	}
+	// extended is what the queue has said.
+	extended struct {
+		id    string
+		fence uint64
+		lease queue.Lease
+		sent  time.Time
+		lost  bool
+		err   error
+	}
+	// knows asks whether a result in the queue is known.
+	knows struct {
+		ticket, worker string
+		fence          uint64
+		reply          *kernel.Promise[bool]
+	}
+)
+
+func (progressOf) toJob()  {}
+func (approvalsOf) toJob() {}
+func (resultsOf) toJob()   {}
+func (closingOf) toJob()   {}
+func (snapshotOf) toJob()  {}
+func (pauses) toJob()      {}
+func (deciding) toJob()    {}
+func (repeats) toJob()     {}
+func (doing) toJob()       {}
+func (billed) toJob()      {}
+func (affords) toJob()     {}
+func (fanned) toJob()      {}
+func (asks) toJob()        {}
+func (takes) toJob()       {}
+func (says) toJob()        {}
+func (saidBefore) toJob()  {}
+func (turned) toJob()      {}
+func (accepting) toJob()   {}
+func (written) toJob()     {}
+func (unwritten) toJob()   {}
+func (broken) toJob()      {}
+func (due) toJob()         {}
+func (lapsed) toJob()      {}
+func (extended) toJob()    {}
+func (knows) toJob()       {}
+
+func reply[T any](out []effect, to *kernel.Promise[T], value T) []effect {
+	return append(out, replied[T]{to: to, value: value})
+}
+
+func (n progressOf) note(m *machine, now time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.progress(now))
+}
+
+func (n approvalsOf) note(m *machine, _ time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.approvals())
+}
+
+func (n resultsOf) note(m *machine, _ time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.results())
+}
+
+func (n closingOf) note(m *machine, now time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.closing(now))
+}
+
+func (n snapshotOf) note(m *machine, now time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.snapshot(now, n.job, n.kept))
+}
+
+func (n pauses) note(m *machine, _ time.Time, out []effect) []effect {
+	m.pausing = n.on
+	return out
+}
+
+func (n deciding) note(m *machine, _ time.Time, out []effect) []effect {
+	a, err := m.deciding(n.call)
+	return append(out, replied[Approval]{n.reply, a, err})
+}
+
+func (n repeats) note(m *machine, _ time.Time, out []effect) []effect {
+	r, err := m.repeat(n.id)
+	return append(out, replied[repetition]{n.reply, r, err})
+}
+
+func (n doing) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		t.doing = n.what
+	}
+	return out
+}
+
+func (n billed) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		t.spent = n.spent
+	}
+	return out
+}
+
+func (n affords) note(m *machine, now time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.rules.budget.exceeded(m.spent(now)))
+}
+
+func (n fanned) note(m *machine, now time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.hooked(n, now))
+}
+
+func (n asks) note(m *machine, _ time.Time, out []effect) []effect {
+	a, more := m.called(n.id, n.call)
+	return reply(append(out, more...), n.reply, a)
+}
+
+func (n takes) note(m *machine, _ time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.use(n.id, n.call))
+}
+
+func (n says) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		out = append(out, t.said.says(n)...)
+	}
+	return out
+}
+
+func (n saidBefore) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		return append(out, t.said.saidBefore(n.call, n.reply)...)
+	}
+	return reply(out, n.reply, "")
+}
+
+func (n turned) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		t.said.turned()
+	}
+	return out
+}
+
+func (n accepting) note(m *machine, _ time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.accepting(n.id))
+}
+
+func (written) note(m *machine, _ time.Time, out []effect) []effect {
+	m.written()
+	return out
+}
+
+func (unwritten) note(m *machine, _ time.Time, out []effect) []effect {
+	m.unwritten()
+	return out
+}
+
+func (n broken) note(m *machine, _ time.Time, out []effect) []effect {
+	if m.cause == nil {
+		m.cause, m.failure = n.err, &n.stop
+	}
+	return out
+}
+
+func (n due) note(m *machine, now time.Time, out []effect) []effect {
+	m.now = now
+	return m.prolong(n.id, n.fence, out)
+}
+
+func (n lapsed) note(m *machine, _ time.Time, out []effect) []effect {
+	return m.lose(n.id, n.fence, out)
+}
+
+func (n extended) note(m *machine, now time.Time, out []effect) []effect {
+	m.now = now
+	return m.extended(n, out)
+}
+
+func (n knows) note(m *machine, _ time.Time, out []effect) []effect {
+	return reply(out, n.reply, m.knows(n.ticket, n.worker, n.fence))
+}
