@@ -19,17 +19,14 @@ import (
 // acpSettings is what only troupe acp takes.
 type acpSettings struct{ allowDelete, noRecovery bool }
 
-func acpHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe acp [flags]
+func acpPage() page {
+	return page{text: `Usage: troupe acp [flags]
 
 Is an agent for editors, on stdin and stdout: it speaks the Agent Client Protocol, version 1. The
 editor starts it, and it starts Claude Code, Qoder CLI or the scripted agent for each session. The
 editor says the working directory and the MCP servers, and asks you for permissions. The log goes to
 stderr. The end of stdin, SIGTERM and Ctrl-C end all sessions with their processes.
-`)
-	writeFlags(&b, []flagGroup{{"The agent", acpAgentFlags()}, {"Permissions", ruleFlags()}, {"Sessions", acpFlags()}, {"Log", acpLogFlags()}})
-	return b.String()
+`, groups: []flagGroup{{"The agent", acpAgentFlags()}, {"Permissions", ruleFlags()}, {"Sessions", acpFlags()}, {"Log", acpLogFlags()}}}
 }
 
 // acpAgentFlags are the flags of the agent that the editor does not decide.
@@ -49,14 +46,11 @@ func acpLogFlags() []flagSpec {
 }
 
 // acpCommand is troupe acp.
-func acpCommand(ctx context.Context, p process, c *console, args []string) int {
-	s, err := parseSession(slices.Concat(acpAgentFlags(), ruleFlags(), acpFlags(), acpLogFlags()), args)
-	switch {
-	case err != nil:
+func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if err := s.completeSession(); err != nil {
 		return c.usage(err)
-	case s.help:
-		return c.print(acpHelp())
-	case len(s.words) > 0:
+	}
+	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe acp takes no prompt: the editor writes it to stdin", "leave it out"})
 	}
 	if _, err := s.chooseAgent(p.getenv); err != nil {

@@ -56,6 +56,9 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 		}
 	}
 	name, file, _ := strings.Cut(s.agent, ":")
+	if i := slices.IndexFunc(s.agents, func(a Agent) bool { return a.Name == name }); i >= 0 {
+		return false, s.addedAgent(&s.agents[i], file)
+	}
 	if name == nameACP {
 		return false, s.overACP(file, getenv)
 	}
@@ -76,9 +79,25 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 	case nameScripted:
 		return stoodIn, s.playScript(file)
 	default:
-		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), knownAgents}
+		fix := knownAgents
+		for _, a := range s.agents {
+			fix = strings.Replace(fix, "use ", "use "+a.Name+", ", 1)
+		}
+		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), fix}
 	}
 	return false, nil
+}
+
+// addedAgent makes an agent that the program adds the backend.
+func (s *settings) addedAgent(a *Agent, argument string) (err error) {
+	if s.path != "" {
+		return &usageError{"--path is not for the agent " + a.Name, "leave it out"}
+	}
+	s.agent = a.Name
+	if s.opts.Backend, err = a.Backend(argument); err != nil {
+		return &usageError{problem: fmt.Sprintf("--agent %s: %v", a.Name, err)}
+	}
+	return nil
 }
 
 // overACP makes an agent of the Agent Client Protocol the backend. The command is split into
@@ -177,8 +196,9 @@ func onPath(path string, names []string) bool {
 // key in that file.
 func (s *settings) inTerms(message string) string {
 	names := s.keys()
-	for _, f := range runFlags() {
-		if f.option != "" && (names[f.option] == "" || slices.Contains(s.given, f.name)) {
+	flags := runPage()
+	for _, f := range flags.flags() {
+		if f.option != "" && (names[f.option] == "" || s.gave(f.name)) {
 			names[f.option] = "--" + f.name
 		}
 	}

@@ -13,9 +13,8 @@ import (
 	"github.com/agent-troupe/troupe/fleet/control"
 )
 
-func approvalsHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe approvals [flags] DIR [COMMAND]
+func approvalsPage() page {
+	return page{text: `Usage: troupe approvals [flags] DIR [COMMAND]
 
 Lists the calls of tools that wait for a person in a job of troupe batch --approvals, and answers them.
 DIR is the directory of the job (--out), or its file of tasks.
@@ -32,13 +31,10 @@ like it that wait are allowed too.
 
 If the process that ran the job is gone, list reads the journal, and allow and deny write into it:
 troupe batch --resume obeys.
-`)
-	writeFlags(&b, []flagGroup{{"Flags", append(ctlFlags(), likeFlag())}})
-	b.WriteString(`
+`, groups: []flagGroup{{"Flags", append(ctlFlags(), likeFlag())}}, end: `
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
-`)
-	return b.String()
+`}
 }
 
 func likeFlag() flagSpec {
@@ -46,14 +42,10 @@ func likeFlag() flagSpec {
 }
 
 // approvalsCommand is troupe approvals.
-func approvalsCommand(ctx context.Context, p process, c *console, args []string) int {
-	s := &settings{}
-	dir, name, rest, err := s.ofJob(args, "approvals", "list")
-	switch {
-	case err != nil:
+func approvalsCommand(ctx context.Context, p process, c *console, s *settings) int {
+	dir, name, rest, err := s.ofJob("approvals", "list")
+	if err != nil {
 		return c.usage(err)
-	case s.help:
-		return c.print(approvalsHelp())
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()

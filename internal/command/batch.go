@@ -25,14 +25,11 @@ import (
 )
 
 // batchCommand is troupe batch.
-func batchCommand(ctx context.Context, p process, c *console, args []string) int {
-	s, err := parseBatch(args)
-	if err != nil {
+func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if err := s.completeBatch(); err != nil {
 		return c.usage(err)
 	}
-	if s.help {
-		return c.print(batchHelp())
-	}
+	s.batch.job.Command = typed(p.args[1:])
 	if err := s.readBatch(p); err != nil {
 		return c.usage(&usageError{problem: err.Error()})
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	goruntime "runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +36,7 @@ func (s *settings) admit() (runtime.Admission, error) {
 	if (a.MaxMemory > 0 || a.MinFreeDisk > 0) && goruntime.GOOS != "linux" {
 		return a, &usageError{"--max-memory and --min-free-disk work on Linux only", "leave them out"}
 	}
-	if !slices.Contains(s.given, "starts-per-second") && s.agent != nameScripted && !s.inCloud() {
+	if !s.gave("starts-per-second") && s.agent != nameScripted && !s.inCloud() {
 		a.StartsPerSecond = defaultStarts
 	}
 	a.DiskDir = s.batch.job.Out

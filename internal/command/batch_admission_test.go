@@ -43,7 +43,7 @@ func TestStartsPerSecond(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := parseBatch(append(c.args, "tasks.jsonl"))
+			s, err := parseBatch(t, append(c.args, "tasks.jsonl"))
 			require.NoError(t, err)
 			_, err = s.chooseAgent(func(string) string { return "" })
 			require.NoError(t, err)

@@ -58,7 +58,7 @@ func (r *taskReader) csv(text []byte) {
 	}
 }
 
-// ofColumns reports a column that is no key of a task once, where it is named: each row has the same mistake.
+// ofColumns reports an unknown column once, at its name: each row has the same mistake.
 func (r *taskReader) ofColumns(mistakes []optionfile.Mistake) []optionfile.Mistake {
 	var told []optionfile.Mistake
 	for _, m := range mistakes {

@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,11 +30,6 @@ type batchSettings struct {
 	webhook   string // of approvals
 	admission runtime.Admission
 	events    string
-}
-
-// batchFlags are the flags of troupe batch, in the order of the help.
-func batchFlags() []flagSpec {
-	return slices.Concat(batchAgentFlags(), taskFlags(), limitFlags(), admissionFlags(), placeFlags(), checkFlags(), batchPermissionFlags(), batchOutputFlags())
 }
 
 // batchAgentFlags are those of troupe run. The time limit is one of each attempt, and the
@@ -147,13 +141,12 @@ func batchOutputFlags() []flagSpec {
 		{name: "quiet", short: "q", help: "print only the summary and errors", set: on(func(s *settings) *bool { return &s.quiet })},
 		{name: "inspect", help: "show the sessions to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
 		{name: "no-control", help: "open no socket in --out for troupe ctl", set: on(func(s *settings) *bool { return &s.batch.noControl })},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 }
 
-func batchHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe batch [flags] TASKS
+func batchPage() page {
+	return page{text: `Usage: troupe batch [flags] TASKS
 
 Gives each task in the file TASKS to an agent, several at a time, and keeps every result once. TASKS
 is JSONL, CSV or YAML; - is stdin. A task has a prompt and, if you like, an id, a workspace, a budget
@@ -165,12 +158,10 @@ allow is denied, and counted. A success counts if --verify agrees; without it, i
 Results go to results.jsonl, summary.json and report.html in --out. When troupe is killed, the same
 command with --resume goes on where it was. The first Ctrl-C lets the running tasks end and starts
 no others, the second one interrupts them, the third one kills the agents.
-`)
-	writeFlags(&b, []flagGroup{
+`, groups: []flagGroup{
 		{"The agent", batchAgentFlags()}, {"The tasks", taskFlags()}, {"Limits", append(limitFlags(), admissionFlags()...)}, {"Places", placeFlags()},
-		{"Verification", checkFlags()}, {"Permissions", batchPermissionFlags()}, {"Output", batchOutputFlags()},
-	})
-	b.WriteString(`
+		{"Verification", checkFlags()}, {"Permissions", batchPermissionFlags()}, {"Output", batchOutputFlags()}, {"", removedFlags()},
+	}, end: `
 Exit codes:
     0  every task was accepted
     1  some task was not accepted, or has no result because a limit stopped the job, or its
@@ -180,35 +171,26 @@ Exit codes:
     4  the job failed, such as on a full disk, or when --patience was over
     7  the output could not be written
   130  stopped by Ctrl-C; 143 by SIGTERM, 129 by SIGHUP
-`)
-	return b.String()
+`}
 }
 
 // defaultEqualFailures takes up to six minutes of retries: an overload may last minutes.
 const defaultEqualFailures = 10
 
-// parseBatch reads the arguments of troupe batch.
-func parseBatch(args []string) (*settings, error) {
-	s := &settings{level: slog.LevelWarn}
-	s.batch.job.EqualFailures = defaultEqualFailures
-	if err := parseFlags(append(batchFlags(), removedFlags()...), args, s); err != nil {
-		return nil, err
-	}
-	if s.help {
-		return s, nil
-	}
+// completeBatch checks what the arguments of troupe batch say together.
+func (s *settings) completeBatch() error {
 	if len(s.words) != 1 {
-		return nil, &usageError{fmt.Sprintf("troupe batch takes one file of tasks, not %d", len(s.words)), "write troupe batch TASKS, or - to read them from stdin"}
+		return &usageError{fmt.Sprintf("troupe batch takes one file of tasks, not %d", len(s.words)), "write troupe batch TASKS, or - to read them from stdin"}
 	}
 	if err := s.appendPrompt(); err != nil {
-		return nil, err
+		return err
 	}
 	if s.opts.SystemPrompt.IsZero() && !s.inCloud() && !s.isACP() {
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
 	}
 	b := &s.batch
 	if b.verify.Command == "" && (b.verify.Prompt != "" || b.verify.Rounds > 0) {
-		return nil, &usageError{"--verify-prompt and --verify-rounds need --verify", "give the command that verifies"}
+		return &usageError{"--verify-prompt and --verify-rounds need --verify", "give the command that verifies"}
 	}
 	if b.verify.Command != "" {
 		b.job.Verify = &b.verify
@@ -220,19 +202,19 @@ func parseBatch(args []string) (*settings, error) {
 		}
 	}
 	if b.setup != "" && !slices.Contains([]string{"copy", "worktree"}, b.workspace) {
-		return nil, &usageError{"--setup is for a workspace that is made", "add --workspace copy or worktree"}
+		return &usageError{"--setup is for a workspace that is made", "add --workspace copy or worktree"}
 	}
 	if b.webhook != "" && b.job.Approvals == nil {
-		return nil, &usageError{"--webhook is for --approvals", "add --approvals"}
+		return &usageError{"--webhook is for --approvals", "add --approvals"}
 	}
 	if b.job.Approvals != nil && s.yes {
-		return nil, &usageError{"--approvals and --yes contradict each other", "leave one of them out"}
+		return &usageError{"--approvals and --yes contradict each other", "leave one of them out"}
 	}
 	if b.job.Out == "" {
 		b.job.Out = outOf(s.words[0])
 	}
-	b.job.Title, b.job.Command = filepath.Base(s.words[0]), typed(args)
-	return s, nil
+	b.job.Title = filepath.Base(s.words[0])
+	return nil
 }
 
 // outOf is the directory for the results of a file of tasks.

@@ -124,7 +124,7 @@ func TestMistakesInTaskFiles(t *testing.T) {
 	}
 }
 
-// A column that is no key of a task is one mistake, not one of each row, and the error leads to --template.
+// An unknown column is one mistake, not one of each row, and the error names --template.
 func TestColumnsThatAreNoKeys(t *testing.T) {
 	t.Parallel()
 	_, err := readTasks("t.csv", "", "", nil, strings.NewReader("number,title,promt,priority\n7,one,x,1\n8,two,y,high\n"))

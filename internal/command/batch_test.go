@@ -191,7 +191,7 @@ func TestBatchEqualFailures(t *testing.T) {
 	assert.Len(t, r.Attempts, 2)
 
 	for args, want := range map[string]int{"": defaultEqualFailures, "--equal-failures 3": 3, "--equal-failures 0": 0} {
-		s, err := parseBatch(append(strings.Fields(args), file))
+		s, err := parseBatch(t, append(strings.Fields(args), file))
 		require.NoError(t, err)
 		assert.Equal(t, want, s.batch.job.EqualFailures, args)
 	}

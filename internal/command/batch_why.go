@@ -88,7 +88,7 @@ func callText(d fleet.Denial) string {
 // until a hint says what would allow them.
 const hintAfter = 3
 
-// ruleHint is a hint for tasks whose calls were all denied; "": there is none.
+// ruleHint is a hint for tasks whose calls were all denied; "" if no rule would help.
 func ruleHint(tasks []*fleet.TaskResult) string {
 	var rules []string
 	seen := map[string]bool{}

@@ -87,15 +87,15 @@ func TestBatchPromptThatIsACommand(t *testing.T) {
 
 func TestBatchLimits(t *testing.T) {
 	t.Parallel()
-	s, err := parseBatch([]string{"--patience", "5m", "--max-starts", "7", "tasks.jsonl"})
+	s, err := parseBatch(t, []string{"--patience", "5m", "--max-starts", "7", "tasks.jsonl"})
 	require.NoError(t, err)
 	assert.Equal(t, 5*time.Minute, s.batch.job.Patience)
 	assert.Equal(t, 7, s.batch.job.MaxStarts)
-	s, err = parseBatch([]string{"--patience", "0", "tasks.jsonl"})
+	s, err = parseBatch(t, []string{"--patience", "0", "tasks.jsonl"})
 	require.NoError(t, err)
 	assert.Negative(t, s.batch.job.Patience)
 	for _, wrong := range [][]string{{"--patience", "x"}, {"--max-starts", "0"}} {
-		_, err = parseBatch(append(wrong, "tasks.jsonl"))
+		_, err = parseBatch(t, append(wrong, "tasks.jsonl"))
 		require.ErrorContains(t, err, wrong[0])
 	}
 }

@@ -23,13 +23,9 @@ const chatCommands = `  /help   prints the commands
 `
 
 // chatCommand is troupe chat.
-func chatCommand(ctx context.Context, p process, c *console, args []string) int {
-	s, err := parseSession(chatFlags(), args)
-	if err != nil {
+func chatCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if err := s.completeSession(); err != nil {
 		return c.usage(err)
-	}
-	if s.help {
-		return c.print(chatHelp())
 	}
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe chat reads its prompts from stdin", `leave the words out, or write troupe run "PROMPT"`})

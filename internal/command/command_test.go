@@ -110,6 +110,30 @@ func (w *world) run(args ...string) int {
 	return run(context.Background(), w.process)
 }
 
+// commandLine are the settings that the arguments of a command say, or what is wrong with them.
+func commandLine(t *testing.T, p page, args []string, finish func(*settings) error) (got *settings, err error) {
+	t.Helper()
+	a := &app{}
+	cmd := a.command(a.settings(), "run", "", p, func(_ context.Context, _ process, _ *console, s *settings) int {
+		got, err = s, finish(s)
+		return exitOK
+	})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	long, wrong := longFlags(cmd, args)
+	if cmd.SetArgs(long); wrong == nil {
+		wrong = cmd.ExecuteContext(t.Context())
+	}
+	return got, errors.Join(wrong, err)
+}
+
+func parseRun(t *testing.T, args []string) (*settings, error) {
+	return commandLine(t, runPage(), args, (*settings).completeSession)
+}
+
+func parseBatch(t *testing.T, args []string) (*settings, error) {
+	return commandLine(t, batchPage(), args, (*settings).completeBatch)
+}
+
 // start is run on a goroutine of its own.
 func (w *world) start(args ...string) <-chan int {
 	code := make(chan int, 1)

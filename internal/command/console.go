@@ -25,11 +25,11 @@ type console struct {
 	out            io.Writer
 	outTTY, errTTY bool
 	color          bool    // on stderr
-	editor         *editor // of the lines that are typed; nil: there is none
+	editor         *editor // of the lines that are typed; nil without one
 
 	errMu sync.Mutex
 	err   io.Writer
-	above func(text []byte) bool // writes above what moves on stderr; nil: nothing does
+	above func(text []byte) bool // writes above the bar on stderr; nil if there is no bar
 
 	mu      sync.Mutex // never held while something is written
 	begun   bool       // something was written to stdout

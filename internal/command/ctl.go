@@ -21,7 +21,7 @@ import (
 func ctlFlags() []flagSpec {
 	return []flagSpec{
 		{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 }
 
@@ -29,9 +29,8 @@ func statusFlag() flagSpec {
 	return flagSpec{name: "status", arg: "STATUS", help: "with requeue and on-accept: all tasks that are over with this status, in place of ids", set: text(func(s *settings) *string { return &s.status })}
 }
 
-func ctlHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe ctl [flags] DIR [COMMAND]
+func ctlPage() page {
+	return page{text: `Usage: troupe ctl [flags] DIR [COMMAND]
 
 Looks into a job of troupe batch from another shell, and decides about it. DIR is the directory of the
 job (--out), or its file of tasks. Without a command: where the job and its tasks stand.
@@ -52,24 +51,17 @@ unknown for all whose command has ended that way: failed, or unknown because its
 
 If the process that ran the job is gone, status, results and tail read the journal, and cancel,
 requeue and on-accept write into it: troupe batch --resume obeys.
-`)
-	writeFlags(&b, []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}})
-	b.WriteString(`
+`, groups: []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}}, end: `
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
-`)
-	return b.String()
+`}
 }
 
 // ctlCommand is troupe ctl.
-func ctlCommand(ctx context.Context, p process, c *console, args []string) int {
-	s := &settings{}
-	dir, name, rest, err := s.ofJob(args, "ctl", "status")
-	switch {
-	case err != nil:
+func ctlCommand(ctx context.Context, p process, c *console, s *settings) int {
+	dir, name, rest, err := s.ofJob("ctl", "status")
+	if err != nil {
 		return c.usage(err)
-	case s.help:
-		return c.print(ctlHelp())
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
@@ -160,18 +152,9 @@ func (s *settings) withStatus(ctx context.Context, dir string, op control.Op, re
 	return ids, nil
 }
 
-// ofJob reads the arguments of a command about a job: its directory, what to do and with what.
+// ofJob takes the words of a command about a job: its directory, what to do and with what.
 // def is what to do if nothing is said.
-func (s *settings) ofJob(args []string, command, def string) (dir, name string, rest []string, err error) {
-	flags := ctlFlags()
-	if command == "ctl" {
-		flags = append(flags, statusFlag())
-	} else {
-		flags = append(flags, likeFlag())
-	}
-	if err := parse(flags, args, s); err != nil || s.help {
-		return "", "", nil, err
-	}
+func (s *settings) ofJob(command, def string) (dir, name string, rest []string, err error) {
 	if len(s.words) == 0 {
 		return "", "", nil, &usageError{"troupe " + command + " needs the directory of a job",
 			fmt.Sprintf("write troupe %s DIR [COMMAND]; troupe help %s lists the commands", command, command)}

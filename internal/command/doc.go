@@ -1,7 +1,7 @@
 // Package command is the body of the command troupe: its subcommands, their flags and texts, and
-// its exit codes. A main package calls [Main] and exits with its result, so that another module can
-// build the same command with agents of its own, see [Agent].
+// its exit codes. A main package calls [Main] and exits with its result. A module whose path begins with
+// that of this one can so build the same command with more agents, see [Agent].
 //
-// What must not live here: anything a library would need, and package-level state. The package
+// It has no package-level state, and nothing that a library would need. The package
 // belongs to a program: it may use the wall clock and start goroutines, as programs do.
 package command

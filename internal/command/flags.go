@@ -2,9 +2,15 @@ package command
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/agent-troupe/troupe/base/spell"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // flagSpec is a flag of a command.
@@ -17,73 +23,165 @@ type flagSpec struct {
 	set    func(s *settings, value string) error
 }
 
-// parse reads flags and words in any order. Values follow their flag or "=";
-// "--" ends the flags. Package flag stops at the first word, takes --json=false,
-// cannot tell "--" from a value, and says what is wrong in texts that would have
-// to be parsed to advise about it.
-func parse(specs []flagSpec, args []string, s *settings) error {
-	for len(args) > 0 {
-		arg := args[0]
-		args = args[1:]
-		if arg == "--" {
-			s.words = append(s.words, args...)
-			return nil
+// helpFlag is for the lists of flags: [cobra] shows the help.
+func helpFlag() flagSpec {
+	return flagSpec{name: "help", short: "h", help: "this text", set: func(*settings, string) error { return nil }}
+}
+
+// switched is the value that pflag gives to a switch without one. No argument of a process has it.
+const switched = "\x00"
+
+// flagValue implements [pflag.Value]. A value is set when the command line is complete: the file of
+// --config comes first.
+type flagValue struct {
+	flagSpec
+	s *settings
+}
+
+// givenFlag is a flag of the command line.
+type givenFlag struct {
+	flagSpec
+	value string
+}
+
+// Set implements [pflag.Value].
+func (f *flagValue) Set(value string) error {
+	if f.arg == "" {
+		if value != switched {
+			return &usageError{fmt.Sprintf("--%s takes no value", f.name), "write it without =" + value}
 		}
-		if arg == "-" || !strings.HasPrefix(arg, "-") {
-			s.words = append(s.words, arg)
-			continue
+		value = ""
+	}
+	f.s.given = append(f.s.given, givenFlag{f.flagSpec, value})
+	return nil
+}
+
+// Type implements [pflag.Value].
+func (f *flagValue) Type() string {
+	if f.arg == "" {
+		return "bool"
+	}
+	return f.arg
+}
+
+// String implements [pflag.Value]: cobra asks for the value of --help.
+func (f *flagValue) String() string {
+	if f.arg != "" || f.s == nil {
+		return ""
+	}
+	return strconv.FormatBool(f.s.gave(f.name))
+}
+
+// addFlags gives a command its flags. They fill s, see [settings.complete].
+func addFlags(to *pflag.FlagSet, specs []flagSpec, s *settings) {
+	for _, spec := range specs {
+		f := to.VarPF(&flagValue{spec, s}, spec.name, spec.short, spec.help)
+		if spec.arg == "" {
+			f.NoOptDefVal = switched
 		}
-		name, value, inline := strings.Cut(arg, "=")
-		spec := find(specs, name)
+	}
+}
+
+// gave reports whether the command line has the flag.
+func (s *settings) gave(name string) bool {
+	return slices.ContainsFunc(s.given, func(f givenFlag) bool { return f.name == name })
+}
+
+// complete reads the options in the file that --config names, and sets what the flags say over them.
+// Rules, directories and variables add to those in the file; any other flag replaces what is there.
+func (s *settings) complete() error {
+	for _, f := range s.given {
+		if f.name == "config" {
+			s.config = f.value
+		}
+	}
+	if s.config != "" {
+		opts, err := sdk.LoadOptionsFile(s.config)
+		if err != nil {
+			return &usageError{problem: err.Error()}
+		}
+		s.opts, s.file = *opts, *opts
+	}
+	for _, f := range s.given {
+		if err := f.set(s, f.value); err != nil {
+			return &usageError{problem: fmt.Sprintf("--%s: %v", f.name, err)}
+		}
+	}
+	return nil
+}
+
+// longFlags returns the arguments with each flag as --name. -name is --name here: pflag would read it as
+// -n with the value "ame", so that a typo is another flag.
+func longFlags(cmd *cobra.Command, args []string) ([]string, error) {
+	out := append([]string{}, args...) // cobra takes nil for the arguments of the process
+	named, value := true, false
+	for i, arg := range args {
 		switch {
-		case spec == nil:
-			return unknownFlag(specs, name)
-		case spec.arg == "" && inline:
-			return &usageError{fmt.Sprintf("--%s takes no value", spec.name), "write it without " + arg[len(name):]}
-		case spec.arg != "" && !inline:
-			if len(args) == 0 {
-				return &usageError{fmt.Sprintf("--%s needs a value", spec.name), fmt.Sprintf("write --%s %s", spec.name, spec.arg)}
+		case value:
+			value = false
+		case arg == "--":
+			return out, nil
+		case len(arg) < 2 || arg[0] != '-':
+			next := child(cmd, arg)
+			if named = named && next != nil; named {
+				cmd = next
 			}
-			value, args = args[0], args[1:]
+		default:
+			name, _, inline := strings.Cut(arg, "=")
+			f := cmd.Flags().Lookup(strings.TrimPrefix(strings.TrimPrefix(name, "-"), "-"))
+			if len(name) == 2 {
+				f = cmd.Flags().ShorthandLookup(name[1:])
+			}
+			if f == nil {
+				return nil, unknownFlag(cmd, name)
+			}
+			out[i] = "--" + f.Name + arg[len(name):]
+			value = f.NoOptDefVal == "" && !inline
 		}
-		if err := spec.set(s, value); err != nil {
-			return &usageError{problem: fmt.Sprintf("--%s: %v", spec.name, err)}
+	}
+	return out, nil
+}
+
+// child is the command below cmd that a word names, or nil.
+func child(cmd *cobra.Command, word string) *cobra.Command {
+	for _, c := range cmd.Commands() {
+		if c.Name() == word {
+			return c
 		}
-		s.given = append(s.given, spec.name)
 	}
 	return nil
 }
 
-// find takes --name, -name and -n.
-func find(specs []flagSpec, arg string) *flagSpec {
-	name := strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
-	for i := range specs {
-		if specs[i].name == name || specs[i].short != "" && "-"+specs[i].short == arg {
-			return &specs[i]
-		}
-	}
-	return nil
-}
-
-func unknownFlag(specs []flagSpec, arg string) error {
-	name := strings.TrimLeft(arg, "-")
+func unknownFlag(cmd *cobra.Command, arg string) error {
 	var names []string
-	for _, f := range specs {
-		names = append(names, f.name)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	near := nearest(strings.TrimLeft(arg, "-"), names)
+	words := strings.Fields(cmd.CommandPath())
+	switch {
+	case near != "":
+		return &usageError{"there is no flag " + arg, "did you mean --" + near + "?"}
+	case cmd.Annotations[flagsAfter] != "":
+		return flagFirst(cmd)
 	}
-	fix := "troupe help run lists them all; put -- before a prompt that begins with a dash"
-	if near := nearest(name, names); near != "" {
-		fix = "did you mean --" + near + "?"
+	fix := "troupe help " + words[1] + " lists them all"
+	if words[len(words)-1] == "run" {
+		fix += "; put -- before a prompt that begins with a dash"
 	}
 	return &usageError{"there is no flag " + arg, fix}
 }
 
-func unknownCommand(name string) error {
-	if near := nearest(name, []string{"run", "chat", "batch", "ctl", "approvals", "options", "sessions", "ps", "top", "mcp", "acp", "guard", "version", "help"}); near != "" {
-		return &usageError{fmt.Sprintf("there is no command %q", name), "did you mean troupe " + near + "?"}
+// flagFirst is the mistake of a command line that has a flag before the name of a command.
+func flagFirst(cmd *cobra.Command) error {
+	return &usageError{"a flag comes before the command", "write " + cmd.Annotations[flagsAfter]}
+}
+
+func unknownCommand(name string, commands []*cobra.Command) error {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.Name())
 	}
-	if strings.HasPrefix(name, "-") {
-		return &usageError{"a flag comes before the command", "write troupe run [flags] PROMPT"}
+	if near := nearest(name, names); near != "" {
+		return &usageError{fmt.Sprintf("there is no command %q", name), "did you mean troupe " + near + "?"}
 	}
 	return &usageError{fmt.Sprintf("there is no command %q", name), fmt.Sprintf("to give it to an agent: troupe run %q", name)}
 }

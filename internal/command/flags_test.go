@@ -28,6 +28,19 @@ func TestUsageErrors(t *testing.T) {
 		"run --modell x hi":                  `there is no flag --modell; did you mean --model?`,
 		"run -x hi":                          `there is no flag -x; troupe help run lists them all; put -- before a prompt that begins with a dash`,
 		"run -5s hi":                         `there is no flag -5s; troupe help run lists them all; put -- before a prompt that begins with a dash`,
+		"run -moodel opus hi":                `there is no flag -moodel; did you mean --model?`,
+		"run -hq hi":                         `there is no flag -hq; troupe help run lists them all; put -- before a prompt that begins with a dash`,
+		"run -y= hi":                         `--yes takes no value; write it without =`,
+		"run -=x hi":                         `there is no flag -; troupe help run lists them all; put -- before a prompt that begins with a dash`,
+		"run ---yes hi":                      `there is no flag ---yes; did you mean --yes?`,
+		"run -m= hi":                         `--model: its value is empty`,
+		"--agent=claude run hi":              `a flag comes before the command; write troupe run [flags] PROMPT`,
+		"-q run hi":                          `a flag comes before the command; write troupe run [flags] PROMPT`,
+		"-- run hi":                          `a flag comes before the command; write troupe run [flags] PROMPT`,
+		"sessions --json list":               `a flag comes before the command; write troupe sessions COMMAND [flags]`,
+		"sessions list --nothing":            `there is no flag --nothing; troupe help sessions lists them all`,
+		"batch -j8 tasks":                    `there is no flag -j8; troupe help batch lists them all`,
+		"options run --nothing":              `there is no flag --nothing; troupe help options lists them all; put -- before a prompt that begins with a dash`,
 		"run hi --model":                     `--model needs a value; write --model NAME`,
 		"run hi --model=":                    `--model: its value is empty`,
 		"run hi --yes=true":                  `--yes takes no value; write it without =true`,
@@ -80,7 +93,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "mcp.json")
 	require.NoError(t, os.WriteFile(config, []byte(`{"mcpServers": {"db": {"command": "db-server"}}}`), 0o600))
-	s, err := parseRun([]string{"fix", "-m", "opus", "--agent=claude", "the", "-path", "/x", "--max-turns", "0",
+	s, err := parseRun(t, []string{"fix", "-m", "opus", "--agent=claude", "the", "-path", "/x", "--max-turns", "0",
 		"--allowed-tools", "Read,Bash(git log, git diff)", "--allowed-tools=Edit", "--disallowed-tools", "Write",
 		"-e", "A=1", "--env", "B=x=y", "--add-dir", "/a", "--add-dir", "/b", "-C", "/w", "-t", "2m", "--tools", "Read, Bash",
 		"--settings", `{"a": 1}`, "--mcp-config", config, "--permission-mode", "plan", "--append-system-prompt", "-be kind",
@@ -148,7 +161,9 @@ func TestHelp(t *testing.T) {
 	for args, want := range map[string]string{
 		"help": "Usage:", "--help": "Usage:", "-h": "Usage:", "help help": "Usage:", "help version": "troupe version",
 		"version": "troupe ", "help run": exitCodes, "run --help": exitCodes, "run -h nonsense": exitCodes,
-		"help chat": chatCommands, "chat --help": exitCodes,
+		"help chat": chatCommands, "chat --help": exitCodes, "-version": "troupe ", "--version": "troupe ", "-help": "Usage:", "help -h": "Usage:",
+		"run --yes -help": exitCodes, "version --help": "Usage: troupe version", "help guard": "Usage: troupe guard", "help sessions list": "troupe sessions list:",
+		"sessions list -h": "troupe sessions list:", "sessions help": "troupe sessions list:", "help options run": "Usage: troupe options", "options --help run hi": "Usage: troupe options",
 	} {
 		w := newWorld()
 		assert.Equal(t, exitOK, w.run(strings.Fields(args)...), args)
@@ -157,8 +172,11 @@ func TestHelp(t *testing.T) {
 	}
 	w := newWorld()
 	assert.Equal(t, exitUsage, w.run())
-	assert.Equal(t, help(), w.err.String())
-	for line := range strings.Lines(runHelp() + chatHelp()) {
+	usage := newWorld()
+	assert.Equal(t, exitOK, usage.run("help"))
+	assert.Equal(t, usage.out.String(), w.err.String())
+	runs, chats := runPage(), chatPage()
+	for line := range strings.Lines(runs.String() + chats.String()) {
 		assert.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), width+2, line) // "…" is one letter of three bytes
 	}
 }
@@ -166,8 +184,9 @@ func TestHelp(t *testing.T) {
 // Every flag is found by its name, and no two share one.
 func TestFlagsAreDistinct(t *testing.T) {
 	t.Parallel()
-	seen := map[string]bool{}
-	for _, f := range runFlags() {
+	seen, tree := map[string]bool{}, (&app{}).tree()
+	flags := runPage()
+	for _, f := range flags.flags() {
 		assert.NotEmpty(t, f.help, f.name)
 		for _, name := range []string{"--" + f.name, "-" + f.short} {
 			if name == "-" {
@@ -175,7 +194,9 @@ func TestFlagsAreDistinct(t *testing.T) {
 			}
 			assert.False(t, seen[name], name)
 			seen[name] = true
-			assert.Equal(t, f.name, find(runFlags(), name).name)
+			long, err := longFlags(tree, []string{"run", name})
+			require.NoError(t, err)
+			assert.Equal(t, []string{"run", "--" + f.name}, long)
 		}
 	}
 }

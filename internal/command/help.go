@@ -5,72 +5,61 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // width is how long the lines of the help become.
 const width = 100
 
-func help() string {
-	return `troupe runs coding agents: Claude Code, Qoder CLI, or a scripted agent that is built in.
+// page is the help of a command, which lists its flags.
+type page struct {
+	text   string
+	groups []flagGroup // without a title: no help lists them
+	end    string
+}
 
-Usage:
-  troupe run [flags] PROMPT   give an agent one prompt and print its answer
-  troupe chat [flags]         hold a conversation on the terminal
-  troupe batch [flags] TASKS  give many tasks to agents, and keep each result
-  troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
-  troupe approvals DIR        list and answer the calls of a batch that wait for a person
-  troupe options [flags]      print how an agent would be started; starts nothing
-  troupe sessions COMMAND     list, show, fork, rename, tag, delete or export sessions on disk
-  troupe ps [SESSION]         list the sessions of all programs that show theirs
-  troupe top                  the same, as a screen that is kept up to date
-  troupe mcp                  the same, as an MCP server on stdin and stdout
-  troupe acp [flags]          be an agent for editors on stdin and stdout
-  troupe guard                clean up for a program that has died, which has started it for that
-  troupe version              print the version of this program
-  troupe help [COMMAND]       print this text, or every flag of a command
+type flagGroup struct {
+	title string
+	flags []flagSpec
+}
 
+func (p *page) flags() (all []flagSpec) {
+	for _, g := range p.groups {
+		all = append(all, g.flags...)
+	}
+	return all
+}
+
+func (p *page) String() string {
+	var b strings.Builder
+	b.WriteString(p.text)
+	for _, g := range p.groups {
+		if g.title != "" {
+			b.WriteString("\n" + g.title + ":\n")
+			for _, f := range g.flags {
+				writeFlag(&b, f)
+			}
+		}
+	}
+	return b.String() + p.end
+}
+
+// rootPage lists the commands.
+func rootPage(commands []*cobra.Command) page {
+	var b strings.Builder
+	b.WriteString("troupe runs coding agents: Claude Code, Qoder CLI, or a scripted agent that is built in.\n\nUsage:\n")
+	for _, c := range commands {
+		fmt.Fprintf(&b, "  troupe %-21s%s\n", c.Use, c.Short)
+	}
+	return page{text: b.String(), end: `
 Try it without an agent, a network or an account:
   troupe run --agent scripted "Say hello and run a command"
-`
+`}
 }
 
-func helpCommand(c *console, args []string) int {
-	switch {
-	case len(args) == 0 || args[0] == "help":
-		return c.print(help())
-	case args[0] == "run":
-		return c.print(runHelp())
-	case args[0] == "chat":
-		return c.print(chatHelp())
-	case args[0] == "batch":
-		return c.print(batchHelp())
-	case args[0] == "ctl":
-		return c.print(ctlHelp())
-	case args[0] == "approvals":
-		return c.print(approvalsHelp())
-	case args[0] == "options":
-		return c.print(optionsHelp())
-	case args[0] == "sessions":
-		return c.print(sessionsHelp())
-	case args[0] == "ps":
-		return c.print(psHelp())
-	case args[0] == "top":
-		return c.print(topHelp())
-	case args[0] == "mcp":
-		return c.print(mcpHelp())
-	case args[0] == "acp":
-		return c.print(acpHelp())
-	case args[0] == "guard":
-		return c.print("Usage: troupe guard\n\nEnds what is left of a program's agents when the program dies. Programs start it: see Guard of runtime.Config.\n")
-	case args[0] == "version":
-		return c.print("Usage: troupe version\n\nPrints the version of this program.\n")
-	}
-	return c.usage(unknownCommand(args[0]))
-}
-
-func runHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe run [flags] PROMPT
+func runPage() page {
+	return page{text: `Usage: troupe run [flags] PROMPT
 
 Gives PROMPT to an agent, prints its answer, and ends when the agent has finished. Flags may come
 before or after the prompt. Several words are one prompt. Without a prompt, or with -, troupe reads
@@ -83,18 +72,14 @@ troupe asks you if stderr is a terminal, and denies the call if it is not; answe
 demonstration are allowed, because they run nothing.
 
 Ctrl-C interrupts the agent, a second Ctrl-C closes the session, a third one kills the agent.
-`)
-	writeFlags(&b, []flagGroup{
+`, groups: []flagGroup{
 		{"The agent", agentFlags()}, {"Output", outputFlags()}, {"Permissions", permissionFlags()},
 		{"Sessions", sessionFlags()}, {"Log", logFlags()},
-	})
-	b.WriteString("\n" + exitCodes)
-	return b.String()
+	}, end: "\n" + exitCodes}
 }
 
-func chatHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe chat [flags]
+func chatPage() page {
+	return page{text: `Usage: troupe chat [flags]
 
 Holds a conversation with an agent: each line of stdin is a prompt, and the answer is printed as it
 comes. The answer goes to stdout, everything else to stderr.
@@ -108,27 +93,10 @@ a sentence that says why not. Without a terminal the call is denied. --yes, --no
 decide without asking. When the input comes from a pipe,
 troupe waits for the agent's background tasks at its end. The exit code is that of the last turn,
 and 0 if you interrupted it.
-`)
-	writeFlags(&b, []flagGroup{
+`, groups: []flagGroup{
 		{"The agent", agentFlags()}, {"Output", quietFlag()}, {"Permissions", permissionFlags()},
 		{"Sessions", sessionFlags()}, {"Log", logFlags()},
-	})
-	b.WriteString("\n" + exitCodes)
-	return b.String()
-}
-
-type flagGroup struct {
-	title string
-	flags []flagSpec
-}
-
-func writeFlags(b *strings.Builder, groups []flagGroup) {
-	for _, group := range groups {
-		b.WriteString("\n" + group.title + ":\n")
-		for _, f := range group.flags {
-			writeFlag(b, f)
-		}
-	}
+	}, end: "\n" + exitCodes}
 }
 
 func writeFlag(b *strings.Builder, f flagSpec) {

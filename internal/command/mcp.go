@@ -23,30 +23,20 @@ const (
 	watchEvents = 200
 )
 
-func mcpHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe mcp [flags]
+func mcpPage() page {
+	return page{text: `Usage: troupe mcp [flags]
 
 Is an MCP server on stdin and stdout by which an agent can look into running sessions, such as those
 of the fleet that it is part of. It shows what troupe ps shows, and changes nothing. Its tools are
 list_sessions, show_session and watch_events. With Claude Code:
 
   claude mcp add troupe -- troupe mcp
-`)
-	writeFlags(&b, []flagGroup{{"Flags", viewFlags(false)}})
-	return b.String()
+`, groups: []flagGroup{{"Flags", viewFlags(false)}}}
 }
 
 // mcpCommand is troupe mcp.
-func mcpCommand(ctx context.Context, p process, c *console, args []string) int {
-	s := &settings{}
-	if err := parse(viewFlags(false), args, s); err != nil {
-		return c.usage(err)
-	}
-	switch {
-	case s.help:
-		return c.print(mcpHelp())
-	case len(s.words) > 0:
+func mcpCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe mcp takes no arguments", "leave them out"})
 	}
 	ctx, stop := untilSignal(ctx, p)

@@ -2,25 +2,22 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agent-troupe/troupe/sdk"
 )
-
-// optionsFlags are the flags of troupe options: those of troupe run that reach
-// the agent.
-func optionsFlags() []flagSpec {
-	return slices.Concat(agentFlags(), planFlags(), ruleFlags(), sessionFlags())
-}
 
 func planFlags() []flagSpec {
 	return []flagSpec{
 		{name: "output", short: "o", arg: "FORM", help: "text or json; default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON)},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 }
 
@@ -29,9 +26,8 @@ func ruleFlags() []flagSpec {
 	return slices.DeleteFunc(permissionFlags(), func(f flagSpec) bool { return f.name == "yes" || f.name == "no" })
 }
 
-func optionsHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe options [flags]
+func optionsPage() page {
+	return page{text: `Usage: troupe options [flags]
        troupe options [-o FORM] run [flags of run] ["PROMPT"]
 
 Prints how an agent would be started: its arguments, the variables added to its environment, the
@@ -39,68 +35,81 @@ files written for it, the first control requests, and the time limits of the ses
 masked. Nothing is started.
 The first form shows exactly the given configuration, without what troupe run adds: the agent's own
 system prompt, and the questions for permission. The second form shows what troupe run would start.
-`)
-	writeFlags(&b, []flagGroup{
+`, groups: []flagGroup{
 		{"The agent", agentFlags()}, {"Output", planFlags()}, {"Permissions", ruleFlags()}, {"Sessions", sessionFlags()},
-	})
-	return b.String()
+	}}
 }
 
-// optionsCommand is troupe options.
-func optionsCommand(ctx context.Context, p process, c *console, args []string) int { //nolint:gocritic // as the other commands take it
-	s, err := parseOptions(ctx, p, c, args)
+// options is troupe options. It reads the arguments after the word run as troupe run does.
+func (a *app) options() *cobra.Command {
+	own := a.settings()
+	cmd := a.command(own, "options [flags]", "print how an agent would be started; starts nothing", optionsPage(), optionsCommand)
+	run := a.command(a.settings(), "run [flags of run] [PROMPT]", "print what troupe run would start", runPage(),
+		func(ctx context.Context, p process, c *console, s *settings) int {
+			return optionsRun(ctx, p, c, own, s)
+		})
+	run.SetHelpFunc(nil) // that of options
+	cmd.AddCommand(run)
+	return cmd
+}
+
+func optionsPrompt() error {
+	return &usageError{"troupe options takes no prompt", "leave it out; troupe options run [flags] shows what troupe run starts"}
+}
+
+func optionsCommand(_ context.Context, p process, c *console, s *settings) int {
+	if len(s.words) > 0 {
+		return c.usage(optionsPrompt())
+	}
+	err := s.appendPrompt()
+	if err == nil {
+		_, err = s.chooseAgent(p.getenv)
+	}
 	if err != nil {
 		return c.usage(err)
 	}
-	if s.help {
-		return c.print(optionsHelp())
+	return s.showPlan(c, s.output)
+}
+
+// optionsRun is troupe options run. own is what was given before the word run.
+func optionsRun(ctx context.Context, p process, c *console, own, s *settings) int {
+	if own.gave("help") {
+		help := optionsPage()
+		return c.print(help.String())
 	}
+	if slices.ContainsFunc(own.given, func(f givenFlag) bool { return f.name != "output" }) {
+		return c.usage(optionsPrompt())
+	}
+	err := cmp.Or(own.complete(), s.completeSession())
+	if err == nil {
+		_, err = s.chooseAgent(p.getenv)
+	}
+	if err == nil {
+		err = s.completeResume(ctx)
+	}
+	if err != nil {
+		return c.usage(err)
+	}
+	if !s.inCloud() {
+		s.opts.CanUseTool = newDecider(s, p, c).canUseTool
+	}
+	return s.showPlan(c, own.output)
+}
+
+// showPlan prints how the agent would be started.
+func (s *settings) showPlan(c *console, form string) int {
 	plan, err := sdk.PreviewLaunch(&s.opts)
 	if err != nil {
 		return c.usage(&usageError{problem: s.inTerms(err.Error())})
 	}
-	if s.output == outputJSON {
-		raw, err := json.MarshalIndent(plan, "", "  ")
-		if err != nil {
-			return c.usage(&usageError{problem: err.Error()})
-		}
-		return c.print(string(raw) + "\n")
+	if form != outputJSON {
+		return c.print(planText(plan, s))
 	}
-	return c.print(planText(plan, s))
-}
-
-// parseOptions reads the arguments of troupe options. What follows the word run is read, and
-// completed, as troupe run does it.
-func parseOptions(ctx context.Context, p process, c *console, args []string) (*settings, error) { //nolint:gocritic // as the other commands take it
-	if i := slices.Index(args, "run"); i >= 0 {
-		own := &settings{output: outputText}
-		if err := parse(planFlags(), args[:i], own); err == nil && len(own.words) == 0 {
-			s, err := parseRun(args[i+1:])
-			if err != nil || s.help || own.help {
-				return &settings{help: true}, err
-			}
-			if _, err = s.chooseAgent(p.getenv); err == nil {
-				err = s.completeResume(ctx)
-			}
-			if !s.inCloud() {
-				s.opts.CanUseTool = newDecider(s, p, c).canUseTool
-			}
-			s.output = own.output
-			return s, err
-		}
+	raw, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		return c.usage(&usageError{problem: err.Error()})
 	}
-	s := &settings{output: outputText}
-	if err := parseFlags(optionsFlags(), args, s); err != nil || s.help {
-		return s, err
-	}
-	if len(s.words) > 0 {
-		return nil, &usageError{"troupe options takes no prompt", "leave it out; troupe options run [flags] shows what troupe run starts"}
-	}
-	if err := s.appendPrompt(); err != nil {
-		return nil, err
-	}
-	_, err := s.chooseAgent(p.getenv)
-	return s, err
+	return c.print(string(raw) + "\n")
 }
 
 // systemText says which system prompt the agent gets.

@@ -77,14 +77,14 @@ func TestRunTakesAConfiguration(t *testing.T) {
 	t.Parallel()
 	config := filepath.Join(t.TempDir(), "o.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("allowedTools: [Bash]\nsystemPrompt: Be brief.\nmaxTurns: 9\n"), 0o600))
-	s, err := parseRun([]string{"--config", config, "--max-turns", "3", "hi"})
+	s, err := parseRun(t, []string{"--config", config, "--max-turns", "3", "hi"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"Bash"}, s.opts.AllowedTools)
 	assert.Equal(t, sdk.PromptText("Be brief."), s.opts.SystemPrompt)
 	assert.Equal(t, sdk.Some(3), s.opts.MaxTurns)
 	assert.Equal(t, []string{"hi"}, s.words)
 
-	_, err = parseRun([]string{"--config", config, "--append-system-prompt", "x", "hi"})
+	_, err = parseRun(t, []string{"--config", config, "--append-system-prompt", "x", "hi"})
 	require.ErrorContains(t, err, "replaces it")
 
 	w := newWorld()

@@ -29,7 +29,7 @@ type decider struct {
 	quiet       bool
 	demo        bool    // the calls run nothing
 	attended    bool    // a person reads stderr
-	editor      *editor // of a conversation; nil: there is none
+	editor      *editor // of a conversation; nil without one
 	openAnswers func() (io.Reader, error)
 
 	printed sightings

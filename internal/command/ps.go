@@ -14,34 +14,23 @@ import (
 
 const nobodyShows = "no program shows its sessions: start troupe run with --inspect, or call inspect.Listen in a program of your own"
 
-func psHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe ps [flags] [SESSION]
+func psPage() page {
+	return page{text: `Usage: troupe ps [flags] [SESSION]
 
 Lists the sessions of all running programs of yours that show theirs: troupe run and troupe chat
 with --inspect, and programs that call inspect.Listen. Each session is shown with its state, for how
 long it has been in it, how often its agent and its actors were restarted, how many messages nobody
 has read, and what it waits for. With SESSION, its id or the beginning of it: all waits of that
 session, with their limits and the options that set them, and its actors.
-`)
-	writeFlags(&b, []flagGroup{{"Flags", viewFlags(true)}})
-	b.WriteString(`
+`, groups: []flagGroup{{"Flags", viewFlags(true)}}, end: `
 Exit codes: 0 success, 1 a program did not answer or there is no such session, 2 a mistake in the
 arguments, 7 the output could not be written.
-`)
-	return b.String()
+`}
 }
 
 // psCommand is troupe ps.
-func psCommand(ctx context.Context, p process, c *console, args []string) int {
-	s := &settings{}
-	if err := parse(viewFlags(true), args, s); err != nil {
-		return c.usage(err)
-	}
-	switch {
-	case s.help:
-		return c.print(psHelp())
-	case len(s.words) > 1:
+func psCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if len(s.words) > 1 {
 		return c.usage(&usageError{"troupe ps takes the id of one session", "leave the others out"})
 	}
 	ctx, stop := untilSignal(ctx, p)

@@ -15,13 +15,9 @@ import (
 )
 
 // runCommand is troupe run.
-func runCommand(ctx context.Context, p process, c *console, args []string) int {
-	s, err := parseRun(args)
-	if err != nil {
+func runCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if err := s.completeSession(); err != nil {
 		return c.usage(err)
-	}
-	if s.help {
-		return c.print(runHelp())
 	}
 	if len(s.words) == 0 && p.stdinTTY {
 		return c.usage(&usageError{"there is no prompt", `write troupe run "PROMPT", or - to type it`})

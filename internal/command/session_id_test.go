@@ -86,7 +86,7 @@ func TestResumeByPrefix(t *testing.T) {
 			assert.Contains(t, w.err.String(), want.says)
 		}
 	}
-	s, err := parseRun([]string{"-a", "claude", "-C", dir, "-e", "CLAUDE_CONFIG_DIR=" + home, "--resume", "5e55a", "go"})
+	s, err := parseRun(t, []string{"-a", "claude", "-C", dir, "-e", "CLAUDE_CONFIG_DIR=" + home, "--resume", "5e55a", "go"})
 	require.NoError(t, err)
 	_, err = s.chooseAgent(func(string) string { return "" })
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/protocol"
@@ -89,11 +92,11 @@ func restFlags() []flagSpec {
 		{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude or qoder; default: claude", set: oneOf(func(s *settings) *string { return &s.agent }, "claude", "qoder")},
 		{name: "cwd", short: "C", arg: "DIR", help: "only the sessions of this directory and of the other worktrees of its repository; default: of all directories", set: text(func(s *settings) *string { return &s.opts.Cwd })},
 		{name: "store", arg: "DIR", help: "the sessions of the session store in this directory, for --cwd or else the working directory; default: those of this machine", set: text(func(s *settings) *string { return &s.rest.store })},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 }
 
-func sessionsHelp() string {
+func sessionsPage() page {
 	var b strings.Builder
 	b.WriteString(`Usage: troupe sessions COMMAND [flags]
 
@@ -110,59 +113,50 @@ Commands:
 			groups = append(groups, flagGroup{"troupe sessions " + r.name, r.flags})
 		}
 	}
-	writeFlags(&b, groups)
-	b.WriteString(`
+	return page{b.String(), groups, `
 Exit codes: 0 success, 1 there is no such session or it could not be read or changed, 2 a mistake in
 the arguments, 7 the output could not be written.
-`)
-	return b.String()
+`}
 }
 
-// sessionsCommand is troupe sessions.
-func sessionsCommand(ctx context.Context, p process, c *console, args []string) int {
-	if len(args) == 0 {
-		c.say("%s", sessionsHelp())
-		return exitUsage
-	}
-	name := args[0]
-	if name == "help" || name == "--help" || name == "-h" {
-		return c.print(sessionsHelp())
-	}
+// sessions is troupe sessions.
+func (a *app) sessions() *cobra.Command {
+	help := sessionsPage()
+	all := a.command(a.settings(), "sessions COMMAND", "list, show, fork, rename, tag, delete or export sessions on disk", page{text: help.String()}, nil)
+	all.Annotations = map[string]string{flagsAfter: "troupe sessions COMMAND [flags]"}
 	var names []string
 	for _, r := range restCommands() {
 		names = append(names, r.name)
-		if r.name != name {
-			continue
-		}
-		s := &settings{}
-		s.rest.format = "markdown"
-		if err := parse(append(restFlags(), r.flags...), args[1:], s); err != nil {
-			return c.usage(err)
-		}
-		if s.help {
-			return c.print(sessionsHelp())
-		}
-		if n := len(s.words); n < r.least || n > r.most {
-			return c.usage(&usageError{fmt.Sprintf("troupe sessions %s takes %s", name, firstText(r.args, "no words")), "troupe help sessions"})
-		}
-		ctx, stop := untilSignal(ctx, p)
-		defer stop()
-		return s.runRest(ctx, p, c, &r)
+		one := a.command(a.settings(), strings.TrimSpace(r.name+" "+r.args), r.help, page{groups: []flagGroup{{flags: restFlags()}, {flags: r.flags}}}, r.command)
+		one.SetHelpFunc(nil) // that of all
+		all.AddCommand(one)
 	}
-	fix := "the commands are " + strings.Join(names, ", ")
-	if near := nearest(name, names); near != "" {
-		fix = "did you mean troupe sessions " + near + "?"
+	all.RunE = func(_ *cobra.Command, words []string) error {
+		switch {
+		case len(words) == 0:
+			a.console.say("%s", help.String())
+			a.code = exitUsage
+			return nil
+		case words[0] == "help":
+			return all.Help()
+		}
+		fix := "the commands are " + strings.Join(names, ", ")
+		if near := nearest(words[0], names); near != "" {
+			fix = "did you mean troupe sessions " + near + "?"
+		}
+		return &usageError{fmt.Sprintf("there is no command %q of troupe sessions", words[0]), fix}
 	}
-	return c.usage(&usageError{fmt.Sprintf("there is no command %q of troupe sessions", name), fix})
+	return all
 }
 
-func firstText(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
+// command is troupe sessions with the name of r.
+func (r *restCommand) command(ctx context.Context, p process, c *console, s *settings) int {
+	if n := len(s.words); n < r.least || n > r.most {
+		return c.usage(&usageError{fmt.Sprintf("troupe sessions %s takes %s", r.name, cmp.Or(r.args, "no words")), "troupe help sessions"})
 	}
-	return ""
+	ctx, stop := untilSignal(ctx, p)
+	defer stop()
+	return s.runRest(ctx, p, c, r)
 }
 
 func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCommand) int {
@@ -268,7 +262,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		return nil, nil, err
 	}
 	if n, reports := f.Damaged(); n > 0 {
-		c.note("%d of %s of %s cannot be read; the first one is line %d (%s)", n, shown.Count(f.Lines(), "line"), firstText(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
+		c.note("%d of %s of %s cannot be read; the first one is line %d (%s)", n, shown.Count(f.Lines(), "line"), cmp.Or(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
 	}
 	switch {
 	case s.rest.subagent != "":

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// settings is what the arguments of troupe run say.
+// settings is what the arguments of a command say.
 type settings struct {
 	words      []string // the prompt
 	config     string   // a file of options, or ""
@@ -24,7 +24,6 @@ type settings struct {
 	output     string
 	partial    bool
 	quiet      bool
-	help       bool
 	inspect    bool   // open the socket that troupe ps finds
 	socket     string // of troupe ps; "" for all in the default directory
 	asJSON     bool
@@ -37,8 +36,9 @@ type settings struct {
 	batch      batchSettings // of troupe batch
 	acp        acpSettings   // of troupe acp
 	opts       sdk.Options
-	given      []string // flags
-	file       sdk.Options
+	given      []givenFlag  // in their order
+	file       sdk.Options  // of --config
+	agents     []Agent      // that the program adds
 	rest       restSettings // of troupe sessions
 }
 
@@ -48,17 +48,6 @@ const (
 	outputJSON   = "json"
 	outputStream = "stream-json"
 )
-
-// runFlags are the flags of troupe run, in the order of the help.
-func runFlags() []flagSpec {
-	return slices.Concat(agentFlags(), outputFlags(), permissionFlags(), sessionFlags(), logFlags())
-}
-
-// chatFlags are the flags of troupe chat: those of troupe run, but for the forms
-// of output.
-func chatFlags() []flagSpec {
-	return slices.Concat(agentFlags(), quietFlag(), permissionFlags(), sessionFlags(), logFlags())
-}
 
 func quietFlag() []flagSpec {
 	return slices.DeleteFunc(outputFlags(), func(f flagSpec) bool { return f.name != "quiet" })
@@ -157,7 +146,7 @@ func logFlags() []flagSpec {
 			return nil
 		}},
 		{name: "inspect", help: "show the session to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 }
 
@@ -224,38 +213,18 @@ func setMCP(s *settings, v string) error {
 	return nil
 }
 
-// parseFlags reads arguments over the options of the file that --config names.
-// Rules, directories and variables add to those in the file; any other flag
-// replaces what is there.
-func parseFlags(specs []flagSpec, args []string, s *settings) error {
-	found := &settings{}
-	if err := parse(specs, args, found); err != nil {
-		return err
-	}
-	if found.config != "" && !found.help {
-		opts, err := sdk.LoadOptionsFile(found.config)
-		if err != nil {
-			return &usageError{problem: err.Error()}
-		}
-		s.opts, s.file = *opts, *opts
-	}
-	return parse(specs, args, s)
+// settings are those of an empty command line.
+func (a *app) settings() *settings {
+	s := &settings{output: outputText, level: slog.LevelWarn, agents: a.process.agents}
+	s.batch.job.EqualFailures = defaultEqualFailures
+	s.rest.format = "markdown"
+	return s
 }
 
-// parseRun reads the arguments of troupe run.
-func parseRun(args []string) (*settings, error) { return parseSession(runFlags(), args) }
-
-// parseSession reads the arguments of a command that starts an agent.
-func parseSession(specs []flagSpec, args []string) (*settings, error) {
-	s := &settings{output: outputText, level: slog.LevelWarn}
-	if err := parseFlags(specs, args, s); err != nil {
-		return nil, err
-	}
-	if s.help {
-		return s, nil
-	}
+// completeSession checks what the flags of a command that starts an agent say together.
+func (s *settings) completeSession() error {
 	if err := s.appendPrompt(); err != nil {
-		return nil, err
+		return err
 	}
 	if s.opts.SystemPrompt.IsZero() && !s.inCloud() && !s.isACP() {
 		// Zero is Claude Code without any prompt: not what somebody at a
@@ -263,13 +232,13 @@ func parseSession(specs []flagSpec, args []string) (*settings, error) {
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
 	}
 	if s.yes && s.no {
-		return nil, &usageError{"--yes and --no contradict each other", "leave one of them out"}
+		return &usageError{"--yes and --no contradict each other", "leave one of them out"}
 	}
 	if s.partial && s.output != outputStream {
-		return nil, &usageError{"--partial is for --output stream-json", "leave it out: text always comes as it is written"}
+		return &usageError{"--partial is for --output stream-json", "leave it out: text always comes as it is written"}
 	}
 	s.opts.IncludePartialMessages = s.partial || s.output == outputText && !s.inCloud()
-	return s, nil
+	return nil
 }
 
 // appendPrompt adds --append-system-prompt to the prompt that is kept.

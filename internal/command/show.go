@@ -43,7 +43,7 @@ func (s *settings) show(rt *runtime.Runtime, p process, c *console) (unshow func
 func viewFlags(json bool) []flagSpec {
 	flags := []flagSpec{
 		{name: "socket", arg: "FILE", help: "ask the program that listens on this socket, instead of all programs of yours", set: text(func(s *settings) *string { return &s.socket })},
-		{name: "help", short: "h", help: "this text", set: on(func(s *settings) *bool { return &s.help })},
+		helpFlag(),
 	}
 	if json {
 		flags = append([]flagSpec{{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}}, flags...)

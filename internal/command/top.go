@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"os"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,9 +13,8 @@ import (
 // topInterval is the time between two looks at the hosts.
 const topInterval = time.Second
 
-func topHelp() string {
-	var b strings.Builder
-	b.WriteString(`Usage: troupe top [flags]
+func topPage() page {
+	return page{text: `Usage: troupe top [flags]
 
 Shows the sessions that troupe ps lists, and looks again each second.
 
@@ -26,21 +24,12 @@ Shows the sessions that troupe ps lists, and looks again each second.
   q          end (also Ctrl-C)
 
 Without a terminal it prints once what troupe ps prints.
-`)
-	writeFlags(&b, []flagGroup{{"Flags", viewFlags(false)}})
-	return b.String()
+`, groups: []flagGroup{{"Flags", viewFlags(false)}}}
 }
 
 // topCommand is troupe top.
-func topCommand(ctx context.Context, p process, c *console, args []string) int {
-	s := &settings{}
-	if err := parse(viewFlags(false), args, s); err != nil {
-		return c.usage(err)
-	}
-	switch {
-	case s.help:
-		return c.print(topHelp())
-	case len(s.words) > 0:
+func topCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe top takes no arguments", "leave them out"})
 	}
 	ctx, stop := untilSignal(ctx, p)
