@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
@@ -126,6 +127,51 @@ func TestTraceOfACalmTurn(t *testing.T) {
 	require.Contains(t, arrows, [3]string{"router#1", "machine.Write", "transport#1"})
 	require.Contains(t, arrows, [3]string{"router#1", "machine.Run", "callbacks#1/permission#1"}, "the first message, which comes before its actor")
 	require.Contains(t, arrows, [3]string{"router#1", "machine.Changed", ""})
+}
+
+// A permission request has ten stops from the agent's stdout to its stdin: the reader,
+// those below, and the writer. docs/design.md has the picture.
+func TestThePathOfAPermissionRequest(t *testing.T) {
+	events, _ := traced(t, "sim1-1", func(w *simtests.World) {
+		pay := &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "pay"}, Gate: agent.GateAsk, Effect: "paid"}
+		// The second request finds its actor there.
+		c := w.Open(&sdk.Options{CanUseTool: allowAll}, &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{pay, pay}}}})
+		require.NoError(w, ask(w, c, "refund order 7"))
+		require.NoError(w, c.Close(w.Context()))
+	})
+	find := func(from int, kind, what string) int {
+		for i := from; i < len(events); i++ {
+			if e := events[i]; e.Kind == kind && strings.HasPrefix(e.What, what) {
+				return i
+			}
+		}
+		require.Failf(t, "the trace has no such event", "%s %s", kind, what)
+		return 0
+	}
+	asked := find(find(0, "agent", "control_request/can_use_tool")+1, "agent", "control_request/can_use_tool")
+	answered := find(asked, "host", "control_response/success")
+	stops := make(map[[2]string]int)
+	for _, e := range events[asked:find(answered, "agent", "")] { // until it writes again
+		_, to, _ := strings.Cut(e.Lane, "/")
+		switch e.Kind {
+		case "message":
+			stops[[2]string{e.What, to}]++
+		case "callback":
+			stops[[2]string{e.What, e.Kind}]++
+		}
+	}
+	read := [2]string{"machine.FramesRead", "router#1"}
+	require.Positive(t, stops[read])
+	stops[read] = 1 // how many reads the lines before it took is the simulation's choice
+	require.Equal(t, map[[2]string]int{
+		read:                    1,
+		{"machine.Changed", ""}: 2, // awaiting_host, and running again
+		{"machine.Run", "callbacks#1/permission#1"}:    1,
+		{"CanUseTool", "callback"}:                     1,
+		{"machine.Answered", "router#1"}:               1,
+		{"machine.Cancel", "callbacks#1/permission#1"}: 1,
+		{"machine.Write", "transport#1"}:               1,
+	}, stops)
 }
 
 // Two sessions have lanes of their own.
