@@ -27,7 +27,7 @@ const namesTable = "testdata/names.txt"
 // maxNames is the most exported names that all packages of the table may have together.
 const maxNames = 2343
 
-// notLibrary lists the trees whose names nobody is promised: programs, what drives them,
+// notLibrary lists the trees whose names have no compatibility promise: programs, what drives them,
 // and packages that are importable without a promise.
 var notLibrary = [...]string{"actors", "base", "bench", "cmd", "conformance", "contrib", "docs", "examples", "internal", "tools"}
 
