@@ -37,7 +37,7 @@ const (
 	rowCallbackActor  = "callback actor"
 	rowTransportActor = "transport actor"
 	rowIntensity      = "router, transport or session actor, more often than the intensity allows"
-	rowUsersChild     = "a child of the user's own"
+	rowUsersChild     = "a child of `Options.Children`"
 	rowFleet          = "fleet actor"
 
 	rowNoBinary   = "agent binary missing, not executable, bad directory"

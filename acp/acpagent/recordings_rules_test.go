@@ -71,7 +71,7 @@ func connectionRules() []*difference {
 			},
 		},
 		{
-			point: "a line that is no request, notification or answer", adapter: "ignored", troupe: "-32600, under its id",
+			point: "a line that is not a request, notification or answer", adapter: "ignored", troupe: "-32600, under its id",
 			adds: func(lane []*entry, i int) bool {
 				return lane[i].label == "error" && lane[i].id == "77" && code(lane[i]) == acp.CodeInvalidRequest
 			},
@@ -124,7 +124,7 @@ func updateRules() []*difference {
 			adds: func(lane []*entry, i int) bool { return lane[i].is("update tool_call_update", "status", "in_progress") },
 		},
 		{
-			point: "result of a tool: `toolResponse`", adapter: "an update of its own with `_meta.claudeCode.toolResponse`, for an edit also the diff with its surroundings", troupe: "`rawOutput` and `content` only; the diff of an edit is that of its input",
+			point: "result of a tool: `toolResponse`", adapter: "a separate update with `_meta.claudeCode.toolResponse`, for an edit also the diff with its surroundings", troupe: "`rawOutput` and `content` only; the diff of an edit is that of its input",
 			drops: func(lane []*entry, i int) bool {
 				meta, _ := lane[i].value.(object)["_meta"].(object)
 				response, _ := meta["claudeCode"].(object)

@@ -50,7 +50,7 @@ func sessionRules() []*difference {
 			},
 		},
 		{
-			point: "`session/load` of an id that is no UUID", adapter: "-32603", troupe: "-32002",
+			point: "`session/load` of an id that is not a UUID", adapter: "-32603", troupe: "-32002",
 			member: func(e *entry, path string, there, here any) bool {
 				return e.label == "error session/load" && path == "code" && there == float64(acp.CodeInternalError) && here == float64(acp.CodeResourceNotFound)
 			},
@@ -100,7 +100,7 @@ func qoderRules() []*difference {
 			},
 		},
 		{
-			point: "qodercli: the end of stdin", adapter: "goes on and has to be killed", troupe: "ends",
+			point: "qodercli: the end of stdin", adapter: "keeps running and has to be killed", troupe: "ends",
 			member: func(e *entry, path string, there, here any) bool {
 				return e.label == "exit" && there == "killed" && here == "by itself"
 			},
