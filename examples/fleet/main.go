@@ -16,90 +16,118 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/examples/internal/demo"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-type settings struct {
-	agent       string
-	port, limit int
-	idle, grace time.Duration
-	alone       bool
-}
-
 func main() {
-	var s settings
-	flag.StringVar(&s.agent, "agent", "scripted", "scripted, claude or qoder")
-	flag.IntVar(&s.port, "port", 0, "where to listen on 127.0.0.1; 0: a free port")
-	flag.IntVar(&s.limit, "sessions", 100, "the most sessions at a time; more of them wait")
-	flag.DurationVar(&s.idle, "idle", 5*time.Minute, "the time after which a session that nobody uses gives its process up")
-	flag.DurationVar(&s.grace, "grace", 30*time.Second, "how long turns may go on after SIGTERM")
+	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	port := flag.Int("port", 0, "where to listen on 127.0.0.1; 0: a free port")
+	limit := flag.Int("sessions", 100, "the most sessions at a time; more of them wait")
+	idle := flag.Duration("idle", 5*time.Minute, "the time after which a session that nobody uses gives its process up")
+	grace := flag.Duration("grace", 30*time.Second, "how long turns may go on after SIGTERM")
 	flag.Parse()
-	s.alone = os.Getenv("TROUPE_SMOKE") != "" || s.port == 0 && !demo.Terminal(os.Stdin)
+	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !demo.Terminal(os.Stdin)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, s); err != nil {
+	s, err := newService(*agent, *limit, *idle)
+	if err == nil {
+		err = s.serve(ctx, *port, *grace, alone)
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, s settings) error {
-	opts, err := options(s.agent)
+func newService(name string, limit int, idle time.Duration) (*service, error) {
+	opts, err := demo.Options(name, scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{
+		scripted.Delay(200 * time.Millisecond),
+		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make deploy"}, Gate: agent.GateAsk, Result: "deployed"},
+		scripted.Text("You said: ${prompt}"),
+	}}), scripted.WithHistory(&scripted.MemoryHistory{})))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: s.limit, StartsPerSecond: 10, MaxWait: time.Minute}})
-	if err != nil {
-		return err
-	}
-	opts.Runtime, opts.PassivateAfter = rt, s.idle
-	service := newService(rt, opts, rand.Text())
-	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", s.port))
-	if err != nil {
-		return errors.Join(err, rt.Shutdown(ctx))
-	}
-	address := "http://" + listener.Addr().String()
-	server := &http.Server{Handler: service.routes(), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	if s.alone {
-		err = visit(ctx, address, service.token, os.Stdout)
-	} else {
-		fmt.Printf(usage, address, service.token)
-		select {
-		case err = <-served:
-		case <-ctx.Done():
-			log.Println("draining: turns that run may go on for", s.grace)
+	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: limit, StartsPerSecond: 10, MaxWait: time.Minute}})
+	opts.Runtime, opts.PassivateAfter = rt, idle
+	return &service{rt: rt, opts: opts, patience: 30 * time.Second, beat: 15 * time.Second}, err
+}
+
+// serve serves until ctx ends. Then it takes nothing new, and turns that run may come to
+// their end within the grace.
+func (s *service) serve(ctx context.Context, port int, grace time.Duration, alone bool) error {
+	address, token := fmt.Sprintf("127.0.0.1:%d", port), rand.Text()
+	listener, err := net.Listen("tcp", address)
+	server := &http.Server{Handler: s.routes(token), ReadHeaderTimeout: 10 * time.Second}
+	if err == nil {
+		address = "http://" + listener.Addr().String()
+		go func() { _ = server.Serve(listener) }()
+		if alone {
+			err = visit(ctx, address, token, os.Stdout)
+		} else {
+			fmt.Printf(usage, address, token)
+			<-ctx.Done()
+			log.Println("draining: turns that run may go on for", grace)
 		}
 	}
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.grace+time.Minute)
+	over := context.WithoutCancel(ctx)
+	waiting, cancel := context.WithTimeout(over, grace)
 	defer cancel()
-	service.drain(over, s.grace)
-	return errors.Join(err, server.Shutdown(over), rt.Shutdown(over))
+	return errors.Join(err, s.rt.Drain(waiting), s.rt.Shutdown(over), server.Shutdown(over))
 }
 
 const usage = `api=%s token=%s
 curl() { command curl -sH "Authorization: Bearer $token" "$@"; }
-curl -d '{"prompt":"Say hello."}' $api/sessions
+curl -d text='Say hello.' $api/sessions
 curl -N $api/sessions/ID/events
-curl -d '{"text":"And now?"}' $api/sessions/ID/messages
-curl -X POST $api/sessions/ID/interrupt
-curl $api/approvals
-curl -d '{"hash":"HASH","allow":true}' $api/approvals/ID
-curl $api/sessions
-curl $api/metrics
-curl -X DELETE $api/sessions/ID
+curl -d text='And now?' $api/sessions/ID/messages
+curl -d allow=true $api/approvals/ID
+curl $api/sessions $api/metrics
+curl -X POST $api/sessions/ID/interrupt; curl -X DELETE $api/sessions/ID
 `
+
+// visit uses the service once.
+func visit(ctx context.Context, address, token string, out io.Writer) (err error) {
+	call := func(method, path string, each func(line string) (enough bool)) {
+		r, _ := http.NewRequestWithContext(ctx, method, address+path, http.NoBody) // the address is one
+		r.Header.Set("Authorization", "Bearer "+token)
+		resp, failed := http.DefaultClient.Do(r)
+		if err = errors.Join(err, failed); failed != nil {
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		for lines := bufio.NewScanner(resp.Body); lines.Scan() && !each(lines.Text()); {
+		}
+	}
+	var made struct{ ID string }
+	call(http.MethodPost, "/sessions?text=Say+hello.", func(line string) bool { return json.Unmarshal([]byte(line), &made) == nil })
+	call(http.MethodGet, "/sessions/"+made.ID+"/events", func(line string) bool {
+		_, _ = fmt.Fprintln(out, line)
+		var e struct{ ID, Tool, Type string }
+		_ = json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &e) // or the line is something else
+		if e.Tool != "" {
+			call(http.MethodPost, "/approvals/"+e.ID+"?allow=true", func(string) bool { return true })
+		}
+		return e.Type == "result"
+	})
+	return err
+}

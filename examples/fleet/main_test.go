@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,8 +20,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-troupe/troupe/runtime"
 )
 
 // TestMain makes the test's program the service, for the test of its signals.
@@ -35,20 +34,84 @@ func TestMain(m *testing.M) {
 // serve starts the service. At the end no session may be left.
 func serve(t *testing.T) (*service, api) {
 	t.Helper()
-	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: 100}})
+	s, err := newService("scripted", 100, time.Minute)
 	require.NoError(t, err)
-	opts, err := options("scripted")
-	require.NoError(t, err)
-	opts.Runtime = rt
-	s := newService(rt, opts, "secret")
-	server := httptest.NewServer(s.routes())
+	server := httptest.NewServer(s.routes("secret"))
 	t.Cleanup(func() {
-		s.drain(context.Background(), 0)
+		server.CloseClientConnections()
 		server.Close()
-		assert.Empty(t, rt.Sessions())
-		assert.NoError(t, rt.Shutdown(context.Background()))
+		assert.NoError(t, s.rt.Shutdown(context.Background()))
+		assert.Empty(t, s.rt.Sessions())
 	})
 	return s, api{server.URL, "secret"}
+}
+
+// api is a client of the service.
+type api struct{ address, token string }
+
+func (a api) do(ctx context.Context, method, path string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, a.address+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+a.token)
+	return http.DefaultClient.Do(r)
+}
+
+// call makes a request and returns its answer, or its status as an error.
+func (a api) call(t *testing.T, method, path string) (string, error) {
+	t.Helper()
+	resp, err := a.do(t.Context(), method, path)
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	if resp.StatusCode != http.StatusOK {
+		return "", errors.New(resp.Status)
+	}
+	return string(text), nil
+}
+
+// watch reads the events of a session until each says that it is enough, or they end.
+func (a api) watch(t *testing.T, id string, each func(kind, data string) (enough bool)) {
+	t.Helper()
+	resp, err := a.do(t.Context(), http.MethodGet, "/sessions/"+id+"/events")
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	kind := ""
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
+		case "event":
+			kind = value
+		case "data":
+			if each(kind, value) {
+				return
+			}
+		}
+	}
+}
+
+// open opens a session with a prompt, and waits until its call waits for a person.
+func (a api) open(t *testing.T) (id, call string) {
+	t.Helper()
+	text, err := a.call(t, http.MethodPost, "/sessions?text=go")
+	require.NoError(t, err)
+	var made, asked struct{ ID, Tool string }
+	require.NoError(t, json.Unmarshal([]byte(text), &made))
+	a.watch(t, made.ID, func(kind, data string) bool {
+		if kind == "approval" {
+			assert.NoError(t, json.Unmarshal([]byte(data), &asked))
+		}
+		return kind == "approval"
+	})
+	require.Equal(t, "Bash", asked.Tool)
+	return made.ID, asked.ID
+}
+
+func (a api) allow(t *testing.T, call string) error {
+	t.Helper()
+	_, err := a.call(t, http.MethodPost, "/approvals/"+call+"?allow=true")
+	return err
 }
 
 func TestManyVisitors(t *testing.T) {
@@ -59,92 +122,54 @@ func TestManyVisitors(t *testing.T) {
 		all.Go(func() {
 			var out strings.Builder
 			assert.NoError(t, visit(t.Context(), a.address, a.token, &out))
-			assert.Contains(t, out.String(), `approval Bash {"command":"make deploy"}`)
-			assert.Contains(t, out.String(), "result You said: Say hello.\n")
+			assert.Contains(t, out.String(), `"input":{"command":"make deploy"}`)
+			assert.Contains(t, out.String(), "You said: Say hello.")
 		})
 	}
 	all.Wait()
-	var rows []any
-	require.NoError(t, a.call(t.Context(), http.MethodGet, "/sessions", "", &rows))
-	require.Empty(t, rows)
-}
-
-// open opens a session with a prompt, and waits until its call waits for a person.
-func (a api) open(t *testing.T) (id string, w approval) {
-	t.Helper()
-	var made struct{ ID string }
-	require.NoError(t, a.call(t.Context(), http.MethodPost, "/sessions", `{"prompt":"go"}`, &made))
-	require.NoError(t, a.watch(t.Context(), made.ID, func(kind, data string) (bool, error) {
-		return kind == "approval", json.Unmarshal([]byte(data), map[bool]any{true: &w, false: new(any)}[kind == "approval"])
-	}))
-	return made.ID, w
+	text, err := a.call(t, http.MethodGet, "/sessions")
+	require.NoError(t, err)
+	require.Equal(t, 8, strings.Count(text, ":"), text)
 }
 
 // An approval is of one call, and counts once.
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	_, a := serve(t)
-	_, w := a.open(t)
-	say := func(id, hash string) error {
-		return a.call(t.Context(), http.MethodPost, "/approvals/"+id, fmt.Sprintf(`{"hash":%q,"allow":true}`, hash), nil)
-	}
-	var all []approval
-	require.NoError(t, a.call(t.Context(), http.MethodGet, "/approvals", "", &all))
-	require.Len(t, all, 1)
-	require.Equal(t, w.Hash, all[0].Hash)
-	require.ErrorContains(t, say(w.ID, "other"), "409")
-	require.ErrorContains(t, say("other", w.Hash), "404")
-	require.NoError(t, say(w.ID, w.Hash))
-	require.ErrorContains(t, say(w.ID, w.Hash), "404")
+	id, call := a.open(t)
+	require.ErrorContains(t, a.allow(t, "other"), "404")
+	require.NoError(t, a.allow(t, call))
+	require.ErrorContains(t, a.allow(t, call), "404")
+	a.watch(t, id, func(_, data string) bool { return strings.Contains(data, `"type":"result"`) })
+	_, err := a.call(t, http.MethodPost, "/sessions/"+id+"/messages?text=more")
+	require.NoError(t, err)
 }
 
 // The end of a session denies what waits.
 func TestDeleteDenies(t *testing.T) {
 	t.Parallel()
 	_, a := serve(t)
-	id, w := a.open(t)
-	require.NoError(t, a.call(t.Context(), http.MethodDelete, "/sessions/"+id, "", nil))
-	require.ErrorContains(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil), "404")
-	require.ErrorContains(t, a.call(t.Context(), http.MethodPost, "/sessions/"+id+"/messages", `{"text":"x"}`, nil), "404")
+	id, call := a.open(t)
+	_, err := a.call(t, http.MethodDelete, "/sessions/"+id)
+	require.NoError(t, err)
+	require.ErrorContains(t, a.allow(t, call), "404")
+	_, err = a.call(t, http.MethodPost, "/sessions/"+id+"/messages?text=x")
+	require.ErrorContains(t, err, "404")
 }
 
 func TestInterruptAndMetrics(t *testing.T) {
 	t.Parallel()
 	_, a := serve(t)
 	id, _ := a.open(t)
-	resp, err := a.do(t.Context(), http.MethodGet, "/metrics", "")
+	text, err := a.call(t, http.MethodGet, "/metrics")
 	require.NoError(t, err)
-	text, err := io.ReadAll(resp.Body)
+	require.Contains(t, text, "troupe_sessions 1\ntroupe_approvals_waiting 1\n")
+	text, err = a.call(t, http.MethodGet, "/sessions")
 	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	for _, want := range []string{`troupe_sessions{state="awaiting_host"} 1`, "troupe_admission_live 1", "troupe_approvals_waiting 1"} {
-		require.Contains(t, string(text), want)
-	}
-	var receipt struct{ Turn string }
-	require.NoError(t, a.call(t.Context(), http.MethodPost, "/sessions/"+id+"/interrupt", "", &receipt))
-	require.NotEmpty(t, receipt.Turn)
-}
-
-// A service that ends takes nothing new, and lets what runs come to its end.
-func TestDrain(t *testing.T) {
-	t.Parallel()
-	s, a := serve(t)
-	id, w := a.open(t)
-	drained := make(chan struct{})
-	go func() { defer close(drained); s.drain(context.Background(), time.Minute) }()
-	require.Eventually(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.draining }, time.Minute, time.Millisecond)
-	require.ErrorContains(t, a.call(t.Context(), http.MethodPost, "/sessions", `{}`, nil), "503")
-	require.ErrorContains(t, a.call(t.Context(), http.MethodPost, "/sessions/"+id+"/messages", `{"text":"x"}`, nil), "503")
-	require.NoError(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil))
-	result := ""
-	require.NoError(t, a.watch(t.Context(), id, func(kind, data string) (bool, error) {
-		if kind == "message" && strings.Contains(data, `"type":"result"`) {
-			result = data
-		}
-		return false, nil
-	}))
-	require.Contains(t, result, "You said: go")
-	<-drained
+	require.Contains(t, text, id+`":"awaiting_host"`)
+	text, err = a.call(t, http.MethodPost, "/sessions/"+id+"/interrupt")
+	require.NoError(t, err)
+	require.Contains(t, text, `"Turn":"`)
 }
 
 // At SIGTERM the program takes nothing new, waits for the turn that runs, and ends well.
@@ -166,14 +191,30 @@ func TestSIGTERM(t *testing.T) {
 	var a api
 	_, err = fmt.Sscanf(first, "api=%s token=%s", &a.address, &a.token)
 	require.NoError(t, err)
-	_, w := a.open(t)
+	id, call := a.open(t)
 	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 	errs := bufio.NewReader(said)
 	for line := ""; !strings.Contains(line, "draining"); {
 		line, err = errs.ReadString('\n')
 		require.NoError(t, err)
 	}
-	require.NoError(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil))
+	for _, path := range []string{"/sessions?text=x", "/sessions/" + id + "/messages?text=x"} {
+		require.Eventually(t, func() bool { // the line comes before the drain
+			_, err := a.call(t, http.MethodPost, path)
+			return err != nil && strings.Contains(err.Error(), "503")
+		}, time.Minute, time.Millisecond)
+	}
+	result := ""
+	a.watch(t, id, func(kind, data string) bool {
+		switch {
+		case kind == "approval":
+			assert.NoError(t, a.allow(t, call))
+		case strings.Contains(data, `"type":"result"`):
+			result = data
+		}
+		return false
+	})
+	require.Contains(t, result, "You said: go")
 	rest, err := io.ReadAll(errs)
 	require.NoError(t, err)
 	require.Empty(t, string(rest), "every session ended well")
@@ -183,13 +224,13 @@ func TestSIGTERM(t *testing.T) {
 func TestWhoMayNotCome(t *testing.T) {
 	t.Parallel()
 	_, a := serve(t)
-	require.ErrorContains(t, api{a.address, "wrong"}.call(t.Context(), http.MethodGet, "/sessions", "", nil), "401")
-	require.ErrorContains(t, a.call(t.Context(), http.MethodPost, "/sessions", `{"promt":"typo"}`, nil), "400")
+	_, err := api{a.address, "wrong"}.call(t, http.MethodGet, "/sessions")
+	require.ErrorContains(t, err, "401")
 	for name, change := range map[string]func(*http.Request){
 		"another name of this machine": func(r *http.Request) { r.Host = "rebound.example" },
 		"another site's page":          func(r *http.Request) { r.Header.Set("Origin", "https://other.example") },
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.address+"/sessions", strings.NewReader(`{}`))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.address+"/sessions", http.NoBody)
 		require.NoError(t, err)
 		r.Header.Set("Authorization", "Bearer "+a.token)
 		change(r)
@@ -203,40 +244,31 @@ func TestWhoMayNotCome(t *testing.T) {
 // A reader that is too slow misses events and is told so; others do not notice.
 func TestASlowReader(t *testing.T) {
 	t.Parallel()
-	f := newFeed()
-	slow, quick := f.subscribe(0), f.subscribe(0)
-	for n := range queued + 10 {
-		f.publish("n", n)
-		require.Equal(t, n+1, (<-quick.items).ID)
+	c := &conversation{next: 1, news: make(chan struct{})}
+	slow, quick := 0, 0
+	c.tell("n", 0)
+	_, news := c.after(&slow)
+	for n := 1; n <= kept; n++ {
+		c.tell("n", n)
+		events, _ := c.after(&quick)
+		require.Contains(t, events[len(events)-1], fmt.Sprintf("id: %d\nevent: n\ndata: %d\n", n+1, n))
 	}
-	for range queued {
-		_, missed := f.resync(slow)
-		require.False(t, missed, "first what is in its queue")
-		<-slow.items
+	<-news
+	events, _ := c.after(&slow)
+	require.Len(t, events, kept, "it has missed nothing yet")
+	for n := range kept + 2 {
+		c.tell("n", n)
 	}
-	next, missed := f.resync(slow)
-	require.True(t, missed)
-	require.Equal(t, queued+11, next)
-	f.publish("n", 0)
-	require.Equal(t, next, (<-slow.items).ID)
-	_, missed = f.resync(slow)
-	require.False(t, missed)
-
-	back := f.subscribe(queued + 5) // it comes back
-	require.Equal(t, queued+6, (<-back.items).ID)
-	for range kept {
-		f.publish("n", 0)
-	}
-	late := f.subscribe(1)
-	for range queued {
-		<-late.items
-	}
-	_, missed = f.resync(late)
-	require.True(t, missed, "what it wants is not kept any more")
-	f.end()
-	f.publish("n", 0)
-	_, more := <-f.subscribe(queued + kept + 10).items
-	require.True(t, more)
+	events, _ = c.after(&slow)
+	require.Len(t, events, kept+1)
+	require.Equal(t, fmt.Sprintf("event: resync\ndata: %d\n\n", c.next-kept), events[0])
+	events, _ = c.after(&slow)
+	require.Empty(t, events)
+	c.tell("", nil)
+	c.tell("n", 0)
+	events, news = c.after(&quick)
+	require.NotEmpty(t, events)
+	require.Nil(t, news)
 }
 
 // A reader that takes nothing from its connection is let go, also when nothing happens; one
@@ -245,27 +277,31 @@ func TestAStalledReader(t *testing.T) {
 	t.Parallel()
 	s, a := serve(t)
 	s.patience, s.beat = 50*time.Millisecond, time.Millisecond
-	id, w := a.open(t)
-	read := func() *bufio.Reader {
+	id, call := a.open(t)
+	read := func() net.Conn {
 		c, err := net.Dial("tcp", strings.TrimPrefix(a.address, "http://"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 		_, err = fmt.Fprintf(c, "GET /sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer secret\r\n\r\n", id, strings.TrimPrefix(a.address, "http://"))
 		require.NoError(t, err)
-		return bufio.NewReader(c)
+		return c
 	}
-	read() // and then does not
-	lively := read()
+	stalled, lively := read(), bufio.NewReader(read())
 	for line := ""; line != ":\n"; {
 		var err error
 		line, err = lively.ReadString('\n')
 		require.NoError(t, err)
 	}
-	c := s.sessions()[0]
-	readers := func() int { c.feed.mu.Lock(); defer c.feed.mu.Unlock(); return len(c.feed.readers) }
 	go func() { _, _ = io.Copy(io.Discard, lively) }()
+	c, _ := s.sessions.Load(id)
 	big := strings.Repeat("x", 100_000) // many are more than the buffers of the system take
-	require.Eventually(t, func() bool { c.feed.publish("n", big); return readers() == 1 }, time.Minute, time.Millisecond)
-	require.NoError(t, a.call(t.Context(), http.MethodPost, "/approvals/"+w.ID, fmt.Sprintf(`{"hash":%q,"allow":true}`, w.Hash), nil))
+	for range kept {
+		c.(*conversation).tell("n", big)
+	}
+	time.Sleep(4 * s.patience) // so long it takes nothing
+	got, err := io.Copy(io.Discard, stalled)
+	require.NoError(t, err, "the service has closed the connection")
+	require.Less(t, got, int64(kept*len(big)), "it was let go")
+	require.NoError(t, a.allow(t, call))
 }

@@ -1,24 +1,18 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"maps"
-	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/agent-troupe/troupe/inspect"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -27,279 +21,197 @@ import (
 // service has the sessions. One that has failed stays until it is deleted, so that people
 // can see why.
 type service struct {
-	rt      *runtime.Runtime
-	opts    *sdk.Options
-	token   string
-	waiting approvals
-	// patience is how long a reader of events may take nothing, and beat the time between
-	// the signs of life that it gets.
-	patience, beat time.Duration
-
-	mu       sync.Mutex
-	all      map[string]*conversation
-	draining bool
+	rt             *runtime.Runtime
+	opts           *sdk.Options
+	patience, beat time.Duration // how long a reader may take nothing; between signs of life
+	sessions       sync.Map      // string to *conversation
+	waiting        sync.Map      // string to *ask: the calls that wait for a person
 }
 
-func newService(rt *runtime.Runtime, opts *sdk.Options, token string) *service {
-	return &service{
-		rt: rt, opts: opts, token: token, waiting: approvals{all: map[string]*approval{}}, all: map[string]*conversation{},
-		patience: 30 * time.Second, beat: 15 * time.Second,
-	}
-}
+type ask = sdk.Ask[sdk.ToolPermissionRequest, sdk.PermissionResult]
 
-func (s *service) routes() http.Handler {
+var errNone = errors.New("there is none with this id, or not any more")
+
+// routes lets nobody in who does not have the token, or who comes from another site.
+func (s *service) routes(token string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /sessions", s.create)
-	mux.HandleFunc("GET /sessions", s.list)
-	mux.HandleFunc("GET /sessions/{id}/events", s.with(s.events))
-	mux.HandleFunc("POST /sessions/{id}/messages", s.with(s.send))
-	mux.HandleFunc("POST /sessions/{id}/interrupt", s.with(s.interrupt))
-	mux.HandleFunc("DELETE /sessions/{id}", s.with(s.remove))
-	mux.HandleFunc("GET /approvals", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.waiting.waiting()) })
-	mux.HandleFunc("POST /approvals/{id}", s.decide)
-	mux.HandleFunc("GET /metrics", s.metrics)
-	return s.guard(http.NewCrossOriginProtection().Handler(mux))
+	for pattern, do := range map[string]func(http.ResponseWriter, *http.Request, *conversation) (any, error){
+		"POST /sessions": s.create, "GET /sessions": s.list, "DELETE /sessions/{id}": s.remove, "GET /sessions/{id}/events": s.events,
+		"POST /sessions/{id}/messages": s.send, "POST /sessions/{id}/interrupt": s.interrupt, "POST /approvals/{call}": s.decide, "GET /metrics": s.metrics,
+	} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			out, err := any(nil), errNone
+			if found, ok := s.sessions.Load(r.PathValue("id")); ok || r.PathValue("id") == "" {
+				c, _ := found.(*conversation)
+				out, err = do(w, r, c)
+			}
+			switch {
+			case errors.Is(err, errNone):
+				http.Error(w, err.Error(), http.StatusNotFound)
+			case errors.Is(err, session.ErrShutdown), errors.Is(err, session.ErrDraining):
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			case err != nil:
+				http.Error(w, err.Error(), http.StatusBadGateway)
+			case out != nil:
+				_ = json.NewEncoder(w).Encode(out) // who asked may have gone
+			}
+		})
+	}
+	return inspect.Access{Token: token}.Protect(mux)
 }
 
-// guard refuses requests without the token, or with the name of another site in their Host
-// header.
-func (s *service) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		switch {
-		case host != "127.0.0.1" && host != "localhost":
-			http.Error(w, "unknown host", http.StatusForbidden)
-		case subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1:
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-// with finds the session that the path names.
-func (s *service) with(do func(http.ResponseWriter, *http.Request, *conversation)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		c := s.all[r.PathValue("id")]
-		s.mu.Unlock()
-		if c == nil {
-			http.Error(w, "there is no such session", http.StatusNotFound)
-			return
-		}
-		do(w, r, c)
+// create opens a session, which lives until it is deleted or fails.
+func (s *service) create(w http.ResponseWriter, r *http.Request, _ *conversation) (any, error) {
+	id, c, opts := rand.Text(), &conversation{next: 1, news: make(chan struct{})}, *s.opts
+	opts.OnEvent = func(e sdk.EventRecord) { c.tell("event", fmt.Sprint(e.Event)) }
+	c.client = sdk.NewInteractive(&opts)
+	err := c.client.Connect(r.Context())
+	if err == nil {
+		go c.read(s.asks) //nolint:gosec // it outlives the request that opens the session
+		_, err = s.send(w, r, c)
 	}
-}
-
-// busy reports whether the service takes nothing new, and says so.
-func (s *service) busy(w http.ResponseWriter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.draining {
-		w.Header().Set("Retry-After", "60")
-		http.Error(w, "the service is ending", http.StatusServiceUnavailable)
-	}
-	return s.draining
-}
-
-func (s *service) create(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Prompt string `json:"prompt"`
-	}
-	if !read(w, r, &body) || s.busy(w) {
-		return
-	}
-	c, err := s.converse(r.Context(), rand.Text())
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
+		return nil, errors.Join(err, c.client.Close(context.WithoutCancel(r.Context())))
 	}
-	s.mu.Lock()
-	late := s.draining
-	if !late {
-		s.all[c.id] = c
-	}
-	s.mu.Unlock()
-	if late {
-		_ = c.end(r.Context()) // it has done nothing
-		s.busy(w)
-		return
-	}
-	if body.Prompt != "" {
-		if _, err := c.client.Send(r.Context(), sdk.UserText(body.Prompt)); err != nil { // its id was not returned
-			s.forget(c)
-			http.Error(w, errors.Join(err, c.end(context.WithoutCancel(r.Context()))).Error(), http.StatusBadGateway)
-			return
-		}
-	}
-	reply(w, http.StatusCreated, map[string]string{"id": c.id})
+	s.sessions.Store(id, c)
+	return map[string]string{"id": id}, nil
 }
 
-func (s *service) list(w http.ResponseWriter, r *http.Request) {
-	type row struct {
-		ID        string    `json:"id"`
-		State     string    `json:"state"`
-		Began     time.Time `json:"began"`
-		SessionID string    `json:"sessionId,omitempty"` // the agent's
-	}
-	rows := []row{}
-	for _, c := range s.sessions() {
-		rows = append(rows, row{c.id, c.client.State().String(), c.began, c.client.SessionID()})
-	}
-	reply(w, http.StatusOK, rows)
+func (s *service) list(http.ResponseWriter, *http.Request, *conversation) (any, error) {
+	states := map[string]string{}
+	s.sessions.Range(func(id, c any) bool { states[id.(string)] = c.(*conversation).client.State().String(); return true })
+	return states, nil
 }
 
-// sessions are all, the oldest first.
-func (s *service) sessions() []*conversation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.all), func(a, b *conversation) int { return a.began.Compare(b.began) })
+func (s *service) send(_ http.ResponseWriter, r *http.Request, c *conversation) (any, error) {
+	_, err := c.client.Send(r.Context(), sdk.UserText(r.FormValue("text")))
+	return nil, err
 }
 
-func (s *service) send(w http.ResponseWriter, r *http.Request, c *conversation) {
-	var body struct {
-		Text string `json:"text"`
-	}
-	if !read(w, r, &body) || s.busy(w) {
-		return
-	}
-	turn, err := c.client.Send(r.Context(), sdk.UserText(body.Text))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	reply(w, http.StatusAccepted, map[string]string{"message": turn.UUID()})
+func (s *service) interrupt(_ http.ResponseWriter, r *http.Request, c *conversation) (any, error) {
+	return c.client.Stop(r.Context(), session.StopScope{Turn: true, Queued: true})
 }
 
-func (s *service) interrupt(w http.ResponseWriter, r *http.Request, c *conversation) {
-	receipt, err := c.client.Stop(r.Context(), session.StopScope{Turn: true, Queued: true})
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	reply(w, http.StatusOK, receipt)
+// remove ends a session, also if its caller has gone. The session's calls are denied.
+func (s *service) remove(_ http.ResponseWriter, r *http.Request, c *conversation) (any, error) {
+	s.sessions.Delete(r.PathValue("id"))
+	return nil, c.client.Close(context.WithoutCancel(r.Context()))
 }
 
-func (s *service) remove(w http.ResponseWriter, r *http.Request, c *conversation) {
-	s.forget(c)
-	if err := c.end(context.WithoutCancel(r.Context())); err != nil { // also if the client no longer waits
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
+// asks keeps a call until somebody decides, or its turn or session ends.
+func (s *service) asks(c *conversation, a *ask) {
+	id := rand.Text()
+	s.waiting.Store(id, a)
+	defer s.waiting.Delete(id)
+	c.tell("approval", map[string]any{"id": id, "tool": a.Request.ToolName, "input": a.Request.Input})
+	<-a.Done()
 }
 
-func (s *service) forget(c *conversation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, c.id)
+// decide takes the verdict on a call, which counts once.
+func (s *service) decide(_ http.ResponseWriter, r *http.Request, _ *conversation) (any, error) {
+	answer := sdk.Deny("A person said no. " + r.FormValue("why"))
+	if r.FormValue("allow") == "true" {
+		answer = sdk.Allow()
+	}
+	if a, ok := s.waiting.Load(r.PathValue("call")); !ok || !a.(*ask).Answer(answer) {
+		return nil, errNone
+	}
+	return nil, nil
 }
 
-func (s *service) decide(w http.ResponseWriter, r *http.Request) {
-	var v verdict
-	if !read(w, r, &v) {
-		return
-	}
-	status, problem := s.waiting.decide(r.PathValue("id"), v)
-	if problem != "" {
-		http.Error(w, problem, status)
-		return
-	}
-	w.WriteHeader(status)
-}
-
-// events streams the events after Last-Event-ID. A reader that is too slow gets the event
-// resync, and then the following ones.
-func (s *service) events(w http.ResponseWriter, r *http.Request, c *conversation) {
-	after, _ := strconv.Atoi(r.Header.Get("Last-Event-ID")) // 0: from the first that is kept
-	in := c.feed.subscribe(after)
-	defer c.feed.leave(in)
+// events streams what happens, from the event after Last-Event-ID on. A reader that is too
+// slow gets the event resync, and then what comes from there on.
+func (s *service) events(w http.ResponseWriter, r *http.Request, c *conversation) (any, error) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	out := http.NewResponseController(w)
-	send := func(text string) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(s.patience)) // not every writer has one
-		_, err := io.WriteString(w, text)
-		return err == nil && out.Flush() == nil
-	}
-	write := func(id int, kind string, data []byte) bool {
-		return send(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", id, kind, data))
-	}
-	beat := time.NewTicker(s.beat)
-	defer beat.Stop()
+	out, beat, sign := http.NewResponseController(w), time.NewTicker(s.beat), ""
+	last, _ := strconv.Atoi(r.Header.Get("Last-Event-ID")) // 0: from the first that is kept
 	for {
-		if next, missed := c.feed.resync(in); missed && !write(next-1, "resync", []byte(strconv.Itoa(next))) {
-			return
+		events, news := c.after(&last)
+		for _, e := range append(events, sign) {
+			_ = out.SetWriteDeadline(time.Now().Add(s.patience))                  // not every writer has one
+			if _, err := io.WriteString(w, e); err != nil || out.Flush() != nil { //nolint:gosec // no page, an event stream
+				return nil, nil //nolint:nilerr // the reader has gone
+			}
+		}
+		if news == nil {
+			return nil, nil
 		}
 		select {
-		case it, more := <-in.items:
-			if !more || !write(it.ID, it.Kind, it.Data) {
-				return
-			}
-		case <-beat.C: // finds a reader that has gone without a word
-			if !send(":\n\n") {
-				return
-			}
+		case <-news:
+			sign = ""
+		case <-beat.C:
+			sign = ":\n\n" // its write fails if the reader has gone
 		case <-r.Context().Done():
-			return
+			return nil, nil
 		}
 	}
 }
 
 // metrics are in the text format of Prometheus.
-func (s *service) metrics(w http.ResponseWriter, _ *http.Request) {
-	states := map[string]int{}
-	for _, c := range s.sessions() {
-		states[c.client.State().String()]++
-	}
-	stat := s.rt.AdmissionStat()
-	var b bytes.Buffer
-	for _, state := range slices.Sorted(maps.Keys(states)) {
-		fmt.Fprintf(&b, "troupe_sessions{state=%q} %d\n", state, states[state])
-	}
-	fmt.Fprintf(&b, "troupe_admission_live %d\ntroupe_admission_queued %d\ntroupe_admission_admitted_total %d\n", stat.Live, stat.Queued, stat.Admitted)
-	fmt.Fprintf(&b, "troupe_admission_wait_seconds_total %g\ntroupe_approvals_waiting %d\n", stat.WaitTime.Seconds(), len(s.waiting.waiting()))
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-	_, _ = w.Write(b.Bytes()) // who asked may have gone
+func (s *service) metrics(w http.ResponseWriter, _ *http.Request, _ *conversation) (any, error) {
+	waiting, stat := 0, s.rt.AdmissionStat()
+	s.waiting.Range(func(any, any) bool { waiting++; return true })
+	_, err := fmt.Fprintf(w, "troupe_sessions %d\ntroupe_approvals_waiting %d\ntroupe_admission_queued %d\ntroupe_admission_wait_seconds_total %g\n",
+		stat.Live, waiting, stat.Queued, stat.WaitTime.Seconds())
+	return nil, err
 }
 
-// drain takes nothing new, lets turns that run come to their end within the grace, and
-// closes the sessions.
-func (s *service) drain(ctx context.Context, grace time.Duration) {
-	s.mu.Lock()
-	s.draining = true
-	s.mu.Unlock()
-	waiting, cancel := context.WithTimeout(ctx, grace)
-	defer cancel()
-	var all sync.WaitGroup
-	for _, c := range s.sessions() {
-		all.Go(func() {
-			_ = c.client.AwaitIdle(waiting) // or the grace is over, and the close interrupts
-			if err := c.end(ctx); err != nil {
-				log.Println("a session ended, but:", err)
-			}
-		})
-	}
-	all.Wait()
+// kept is how many events of a session a reader can get again.
+const kept = 512
+
+// conversation is a session with its last events. Readers take them from there when they
+// like, so that a slow one holds up neither the session nor the others.
+type conversation struct {
+	client *sdk.Interactive
+	mu     sync.Mutex
+	events []string      // as they are sent
+	next   int           // id of the next one; they count from 1
+	news   chan struct{} // closed by the next one; nil after the end
 }
 
-// read reads the body of a request.
-func read(w http.ResponseWriter, r *http.Request, to any) bool {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		http.Error(w, "the body is not what is expected: "+err.Error(), http.StatusBadRequest)
-		return false
+// tell adds an event; without a kind it ends them.
+func (c *conversation) tell(kind string, data any) {
+	text, _ := json.Marshal(data) // it is text, or was JSON
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.news == nil {
+		return
 	}
-	return true
+	close(c.news)
+	if c.news = nil; kind != "" {
+		c.news = make(chan struct{})
+		c.events = append(c.events, fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", c.next, kind, text))
+		c.events = c.events[max(len(c.events)-kept, 0):]
+		c.next++
+	}
 }
 
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked has gone
+// after returns the events after the last one that a reader has, and what to wait for next.
+// If some are not kept any more the first event is resync, which says so.
+func (c *conversation) after(last *int) (events []string, news <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.next - len(c.events)
+	if *last > 0 && *last+1 < first {
+		events = []string{fmt.Sprintf("event: resync\ndata: %d\n\n", first)}
+	}
+	events = append(events, c.events[min(max(*last+1-first, 0), len(c.events)):]...)
+	*last = c.next - 1
+	return events, c.news
+}
+
+// read passes on what the agent says. It always reads, so that the session does not wait
+// for the people who watch it.
+func (c *conversation) read(asks func(*conversation, *ask)) {
+	defer c.tell("", nil)
+	for u, err := range c.client.Updates(context.Background()) {
+		switch {
+		case err != nil:
+			c.tell("failed", err.Error())
+		case u.Message != nil:
+			c.tell("message", u.Message.Raw())
+		case u.Permission != nil:
+			go asks(c, u.Permission)
+		}
+	}
 }
