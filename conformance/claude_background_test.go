@@ -199,7 +199,7 @@ func TestSubagentInTheBackgroundAsks(t *testing.T) {
 	first, asked := make(chan struct{}), make(chan string, 1)
 	prompts := make(chan string, 8)
 	o := r.options()
-	o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+	o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 		prompts <- in.Prompt
 		return sdk.UserPromptSubmitOutput{}, nil
 	})}

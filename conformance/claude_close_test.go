@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // ended is what the process said of its end.
@@ -168,7 +169,7 @@ func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
 				r.close(c)
 				assert.Equal(t, "exit code 143", r.ended())
 			} else {
-				var killed *sdk.KilledError
+				var killed *session.KilledError
 				require.ErrorAs(t, c.Close(r.ctx), &killed)
 				r.nothingRuns()
 			}

@@ -29,7 +29,7 @@ func (r *rig) settingsFile(o *sdk.Options, path, text string) {
 	r.t.Helper()
 	require.NoError(r.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(r.t, os.WriteFile(path, []byte(text), 0o600))
-	o.SettingSources = sdk.Set{}
+	o.SettingSources = session.Set{}
 }
 
 // switches are what was ever found or thought to switch off gates of Claude Code.
@@ -212,7 +212,7 @@ func checkHonestAgent(t *testing.T, rel release) {
 	r.close(c)
 
 	o.Resume = ""
-	o.Agents = map[string]sdk.AgentDefinition{"worker": {Description: "d", Prompt: "p", InitialPrompt: "start [[scn:bash]]"}}
+	o.Agents = map[string]session.AgentDefinition{"worker": {Description: "d", Prompt: "p", InitialPrompt: "start [[scn:bash]]"}}
 	o.Agent = "worker"
 	c = r.connect(o)
 	_, err = r.model.Wait(r.ctx, func(q modelapi.Request) bool { return strings.Contains(texts(q), "start [[scn:bash]]") })

@@ -209,14 +209,14 @@ func TestTaskHooks(t *testing.T) {
 		sdk.OnTaskCreated(func(_ context.Context, in *protocol.TaskCreatedInput) (sdk.BlockOutput, error) {
 			created = append(created, in.TaskID+" "+in.TaskSubject+": "+in.TaskDescription)
 			if in.TaskSubject == "nonsense" {
-				return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "no nonsense"}, nil
+				return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "no nonsense"}, nil
 			}
 			return sdk.BlockOutput{}, nil
 		}),
 		sdk.OnTaskCompleted(func(_ context.Context, in *protocol.TaskCompletedInput) (sdk.BlockOutput, error) {
 			completed = append(completed, in.TaskID+" "+in.TaskSubject)
 			if in.TaskSubject == "tests" {
-				return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "they fail"}, nil
+				return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "they fail"}, nil
 			}
 			return sdk.BlockOutput{}, nil
 		}))
@@ -242,7 +242,7 @@ func TestTeammateIdleHook(t *testing.T) {
 		assert.Equal(t, "mate", in.TeammateName)
 		assert.Equal(t, "crew", in.TeamName)
 		if idle == 1 {
-			return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "there is more to do"}, nil
+			return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "there is more to do"}, nil
 		}
 		return sdk.BlockOutput{HookCommon: sdk.HookCommon{Continue: sdk.Some(false), StopReason: "enough for today"}}, nil
 	}))

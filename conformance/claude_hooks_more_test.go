@@ -118,7 +118,7 @@ func TestHooksThatAreNoGates(t *testing.T) {
 		r := newRig(t)
 		r.once(r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			return sdk.PreToolUseOutput{}, errors.New("the metrics are down")
-		}, sdk.OnFailure(sdk.ContinueOnFailure)), r.touch("made"))
+		}, sdk.OnFailure(session.ContinueOnFailure)), r.touch("made"))
 		assert.FileExists(t, r.at("made"))
 		assert.Len(t, r.failed(), 1, "the operator is told")
 	})
@@ -136,7 +136,7 @@ func TestHookThatBlocksOnFailure(t *testing.T) {
 	r := newRig(t)
 	o := r.hooked(sdk.OnPostToolUse(func(context.Context, *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
 		return sdk.PostToolUseOutput{}, broken
-	}, sdk.OnFailure(sdk.BlockOnFailure)))
+	}, sdk.OnFailure(session.BlockOnFailure)))
 	r.once(o, r.touch("made"))
 	assert.FileExists(t, r.at("made"), "it comes after the tool")
 	seen := texts(r.modelSaw("touch"))
@@ -180,12 +180,12 @@ func TestStopHookSendsTheAgentBackToWork(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var active []bool
-	o := r.hooked(sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.FeedbackOutput, error) {
+	o := r.hooked(sdk.OnStop(func(_ context.Context, in *protocol.StopInput) (sdk.FeedbackOutput, error) {
 		active = append(active, in.StopHookActive)
 		if in.StopHookActive {
 			return sdk.FeedbackOutput{}, nil
 		}
-		return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "check it once more"}, nil
+		return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "check it once more"}, nil
 	}))
 	r.once(o, "hello [[scn:text]]")
 	assert.Equal(t, []bool{false, true}, active)
@@ -195,7 +195,7 @@ func TestStopHookSendsTheAgentBackToWork(t *testing.T) {
 func TestPromptHooksAddContext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o := r.hooked(sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+	o := r.hooked(sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 		return sdk.UserPromptSubmitOutput{AdditionalContext: "today is a holiday"}, nil
 	}))
 	r.once(o, "hello [[scn:text]]")
@@ -234,7 +234,7 @@ func TestSubagentHooks(t *testing.T) {
 				return sdk.FeedbackOutput{}, nil
 			}
 			blocked = true
-			return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "the subagent goes on"}, nil
+			return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "the subagent goes on"}, nil
 		}))
 	r.once(o, "delegate [[scn:agentfg]]")
 	all := ""
@@ -252,7 +252,7 @@ func TestCompactionHooks(t *testing.T) {
 		r := newRig(t)
 		o := r.hooked(sdk.OnPreCompact(func(_ context.Context, in *protocol.PreCompactInput) (sdk.BlockOutput, error) {
 			assert.Equal(t, "manual", in.Trigger)
-			return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "keep it all"}, nil
+			return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "keep it all"}, nil
 		}))
 		c := r.connect(o)
 		r.ask(c, "hello [[scn:text]]")
@@ -283,13 +283,13 @@ func TestCompactionHooks(t *testing.T) {
 func TestPreModelSwitchHookDenies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	var verdict sdk.HookPermission // changes between calls alone
+	var verdict protocol.HookPermission // changes between calls alone
 	c := r.connect(r.hooked(sdk.OnPreModelSwitch(func(_ context.Context, in *protocol.PreModelSwitchInput) (sdk.PreModelSwitchOutput, error) {
 		assert.Equal(t, "another", in.ToModel)
 		return sdk.PreModelSwitchOutput{PermissionDecision: verdict, PermissionDecisionReason: "not that one"}, nil
 	})))
 	r.ask(c, "hello [[scn:text]]")
-	for _, verdict = range []sdk.HookPermission{sdk.HookDeny, sdk.HookAsk} {
+	for _, verdict = range []protocol.HookPermission{sdk.HookDeny, sdk.HookAsk} {
 		var refused *sdk.ControlError
 		require.ErrorAs(t, c.SetModel(r.ctx, "another"), &refused, verdict)
 		assert.Contains(t, refused.Error(), "not that one")

@@ -21,15 +21,15 @@ func TestWhatHooksSay(t *testing.T) {
 	r.model.Script("both", modelapi.Say(shell("touch made")), modelapi.Say(shell("exit 3")), modelapi.Say(modelapi.Text("Done.")),
 		modelapi.Say(modelapi.Text("Done in the end.")))
 	c := r.connect(r.hooked(
-		sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+		sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 			return sdk.UserPromptSubmitOutput{SessionTitle: "titled by a hook"}, nil
 		}),
 		pre(sdk.PreToolUseOutput{AdditionalContext: "context of the call", HookCommon: sdk.HookCommon{SystemMessage: "a word to the user"}}),
-		post(sdk.PostToolUseOutput{Decision: sdk.DecisionBlock, Reason: "look at it again"}),
+		post(sdk.PostToolUseOutput{Decision: protocol.DecisionBlock, Reason: "look at it again"}),
 		sdk.OnPostToolUseFailure(func(context.Context, *protocol.PostToolUseFailureInput) (sdk.FeedbackOutput, error) {
-			return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "three means no"}, nil
+			return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "three means no"}, nil
 		}),
-		sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.FeedbackOutput, error) {
+		sdk.OnStop(func(_ context.Context, in *protocol.StopInput) (sdk.FeedbackOutput, error) {
 			if in.StopHookActive {
 				return sdk.FeedbackOutput{}, nil
 			}
@@ -83,7 +83,7 @@ func TestHooksThatEndTheTurn(t *testing.T) {
 		return sdk.HookCommon{}
 	}
 	c := r.connect(r.hooked(
-		sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+		sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 			return sdk.UserPromptSubmitOutput{HookCommon: at(protocol.HookUserPromptSubmit)}, nil
 		}),
 		sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
@@ -94,11 +94,11 @@ func TestHooksThatEndTheTurn(t *testing.T) {
 		}),
 		sdk.OnPostToolBatch(func(context.Context, *protocol.PostToolBatchInput) (sdk.FeedbackOutput, error) {
 			if phase == protocol.HookPostToolBatch {
-				return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "enough"}, nil
+				return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "enough"}, nil
 			}
 			return sdk.FeedbackOutput{}, nil
 		}),
-		sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) {
+		sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
 			return sdk.FeedbackOutput{HookCommon: at(protocol.HookStop)}, nil
 		})))
 	asked := 0
@@ -159,8 +159,8 @@ func TestPromptHookSuppressesThePrompt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	suppress := false // changes between turns alone
-	c := r.connect(r.hooked(sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
-		return sdk.UserPromptSubmitOutput{Decision: sdk.DecisionBlock, Reason: "it holds a password", SuppressOriginalPrompt: suppress}, nil
+	c := r.connect(r.hooked(sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+		return sdk.UserPromptSubmitOutput{Decision: protocol.DecisionBlock, Reason: "it holds a password", SuppressOriginalPrompt: suppress}, nil
 	})))
 	for _, suppress = range []bool{false, true} {
 		_, result := r.ask(c, "my password is 4711")

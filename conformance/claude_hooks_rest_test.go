@@ -49,7 +49,7 @@ func TestPromptExpansionHook(t *testing.T) {
 	o.SettingSources = sdk.Only("project")
 	c := r.connect(o)
 	for _, suppress := range []bool{false, true} {
-		says = sdk.UserPromptExpansionOutput{Decision: sdk.DecisionBlock, Reason: "no greetings", SuppressOriginalPrompt: suppress}
+		says = sdk.UserPromptExpansionOutput{Decision: protocol.DecisionBlock, Reason: "no greetings", SuppressOriginalPrompt: suppress}
 		_, result := r.ask(c, "/greet everybody")
 		assert.Contains(t, result.Result, "no greetings")
 		assert.NotEqual(t, suppress, strings.Contains(result.Result, "/greet everybody"), "the user is shown the prompt unless it is suppressed")
@@ -71,7 +71,7 @@ func TestConfigChangeHook(t *testing.T) {
 	o := r.hooked(sdk.OnConfigChange(func(_ context.Context, in *protocol.ConfigChangeInput) (sdk.BlockOutput, error) {
 		assert.Equal(t, "project_settings", in.Source)
 		changed <- in.FilePath
-		return sdk.BlockOutput{Decision: sdk.DecisionBlock, Reason: "not while we work"}, nil
+		return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "not while we work"}, nil
 	}))
 	o.SettingSources, o.AllowedTools = sdk.Only("project"), nil
 	o.CanUseTool = r.denyAll("asked all the same")

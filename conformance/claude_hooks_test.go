@@ -151,7 +151,7 @@ func TestUserPromptSubmitHookBlocks(t *testing.T) {
 	t.Parallel()
 	for name, hook := range map[string]func() (sdk.UserPromptSubmitOutput, error){
 		"block": func() (sdk.UserPromptSubmitOutput, error) {
-			return sdk.UserPromptSubmitOutput{Decision: sdk.DecisionBlock, Reason: "not this prompt"}, nil
+			return sdk.UserPromptSubmitOutput{Decision: protocol.DecisionBlock, Reason: "not this prompt"}, nil
 		},
 		"error": func() (sdk.UserPromptSubmitOutput, error) {
 			return sdk.UserPromptSubmitOutput{}, errors.New("trouble")
@@ -161,7 +161,7 @@ func TestUserPromptSubmitHookBlocks(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			o := r.options()
-			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 				assert.Equal(t, "say something [[scn:text]]", in.Prompt)
 				return hook()
 			})}

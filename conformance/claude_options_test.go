@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What the model is given of the options.
@@ -24,7 +25,7 @@ func TestOptionsThatTheModelSees(t *testing.T) {
 	o.Model, o.Effort, o.Betas = "a-model-of-my-own", "low", []string{"context-1m-2025-08-07"}
 	o.SystemPrompt = sdk.PromptText("You are a test rig.")
 	o.Tools, o.DisallowedTools = sdk.Only("Bash", "Read", "Agent"), []string{"Read"}
-	o.Agents = map[string]sdk.AgentDefinition{"rev": {Description: "Reviews things.", Prompt: "You are a reviewer.", Tools: sdk.Only("Bash")}}
+	o.Agents = map[string]session.AgentDefinition{"rev": {Description: "Reviews things.", Prompt: "You are a reviewer.", Tools: sdk.Only("Bash")}}
 	o.AllowedTools = []string{"Bash"}
 	c := r.connect(o)
 	all, _ := r.ask(c, "hi [[scn:text]]")
@@ -55,13 +56,13 @@ func TestOptionsThatTheModelSees(t *testing.T) {
 func TestSystemPrompts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	system := func(p sdk.SystemPrompt) string {
+	system := func(p session.SystemPrompt) string {
 		o := r.options()
 		o.SystemPrompt = p
 		r.once(o, "hi [[scn:text]]")
 		return strings.Join(r.modelSaw("text").System, "\n")
 	}
-	none, preset := system(sdk.SystemPrompt{}), system(sdk.PresetPrompt("And be brief."))
+	none, preset := system(session.SystemPrompt{}), system(sdk.PresetPrompt("And be brief."))
 	assert.Greater(t, len(preset), len(none)+1000)
 	assert.Contains(t, preset, "And be brief.")
 	assert.NotContains(t, none, "And be brief.")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestProgramsOfTheProject: with the default sources Troupe warns of a program of the project if and only if the agent
@@ -59,14 +60,14 @@ func TestProgramsOfTheProject(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(strings.NewReplacer("RAN", filepath.Join(dir, "RAN"), "DIR", dir).Replace(text)), 0o600))
 			}
 			o := r.options()
-			o.SettingSources, o.CanUseTool, o.Spawner = sdk.Set{}, allow, nil // files are read only without a spawner
+			o.SettingSources, o.CanUseTool, o.Spawner = session.Set{}, allow, nil // files are read only without a spawner
 			if c.set != nil {
 				c.set(o)
 			}
 			client := r.connect(o)
 			r.model.Script("shell", modelapi.Say(shell("true")), modelapi.Say(modelapi.Text("Done.")))
 			r.ask(client, "go [[scn:shell]]")
-			warned := slices.ContainsFunc(client.Warnings(), func(w sdk.Warning) bool { return w.Option == "SettingSources" })
+			warned := slices.ContainsFunc(client.Warnings(), func(w session.Warning) bool { return w.Option == "SettingSources" })
 			r.close(client)
 			_, err = os.Stat(filepath.Join(dir, "RAN"))
 			assert.Equal(t, c.runs, err == nil, "started")

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func TestInitialized(t *testing.T) {
@@ -165,7 +166,7 @@ func TestReaderThatStandsStill(t *testing.T) {
 	}))
 	o := r.options()
 	o.IncludePartialMessages = true
-	o.Limits = sdk.Limits{Messages: 50}
+	o.Limits = session.Limits{Messages: 50}
 	c := r.connect(o)
 	events := c.Events(r.ctx)
 	turn := r.send(c, "many [[scn:many]]")

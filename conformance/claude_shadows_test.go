@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // A project that starts programs before any gate is asked does so with the default
@@ -23,10 +24,10 @@ import (
 func TestProjectThatStartsPrograms(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		sources sdk.Set
+		sources session.Set
 		want    []string
 	}{
-		"by default": {sdk.Set{}, []string{"HELPED", "HOOKED", "SERVED", "STARTED"}},
+		"by default": {session.Set{}, []string{"HELPED", "HOOKED", "SERVED", "STARTED"}},
 		"none":       {sdk.None(), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // spare parks an agent outside of the working directory.
@@ -45,7 +46,7 @@ func TestASpareBecomesASession(t *testing.T) {
 	assert.NotEmpty(t, said.Commands, "a spare is initialized")
 	claimed, err := c.Claim(r.ctx, sdk.Claim{
 		Cwd: r.dir, PermissionMode: sdk.ModeAcceptEdits, Title: "claimed", AppendSystemPrompt: "Be brief.",
-		Agents:   map[string]sdk.AgentDefinition{"helper": {Description: "helps", Prompt: "Help."}},
+		Agents:   map[string]session.AgentDefinition{"helper": {Description: "helps", Prompt: "Help."}},
 		Settings: json.RawMessage(`{"effortLevel":"high"}`),
 	})
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 type structuredAnswer struct {
@@ -40,7 +41,7 @@ func TestStructuredOutputThatNeverComes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	_, result, err := sdk.RunAs[structuredAnswer](r.ctx, "answer [[scn:text]]", r.options())
-	var missing *sdk.StructuredOutputError
+	var missing *session.StructuredOutputError
 	require.ErrorAs(t, err, &missing)
 	assert.Same(t, result, missing.Result)
 	assert.Nil(t, result.StructuredOutput)

@@ -57,7 +57,7 @@ func TestThinking(t *testing.T) {
 	all, result := r.once(r.options(), "think [[scn:thinking]]")
 	assert.Equal(t, []string{"init", "assistant thinking", "assistant text", "result success"}, outline(all))
 	said := only[*sdk.AssistantMessage](all)
-	thought, ok := said[0].Message.Content[0].(*sdk.ThinkingBlock)
+	thought, ok := said[0].Message.Content[0].(*protocol.ThinkingBlock)
 	require.True(t, ok)
 	assert.Equal(t, "Let me think about it.", thought.Thinking)
 	assert.NotEmpty(t, thought.Signature)

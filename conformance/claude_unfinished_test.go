@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // TestRunWhoseContextEnds while a command runs says what it waited for, and
@@ -30,7 +31,7 @@ func TestRunWhoseContextEnds(t *testing.T) {
 		cancel(home)
 	}()
 	_, err := sdk.Run(ctx, prompt, o)
-	var unfinished *sdk.UnfinishedError
+	var unfinished *session.UnfinishedError
 	require.ErrorAs(t, err, &unfinished)
 	require.ErrorIs(t, err, home)
 	assert.Equal(t, "running", unfinished.State.String())
@@ -38,7 +39,7 @@ func TestRunWhoseContextEnds(t *testing.T) {
 	assert.Equal(t, "Bash", unfinished.Tools[0].Name)
 	assert.Equal(t, 1, unfinished.Called)
 	assert.Positive(t, unfinished.Messages)
-	assert.NotErrorAs(t, err, new(*sdk.LeftoverError))
+	assert.NotErrorAs(t, err, new(*session.LeftoverError))
 	assert.Empty(t, r.held(), "the command outlived the run")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -69,7 +70,7 @@ func TestPolicyAllowsOneCommand(t *testing.T) {
 				for _, name := range []string{"other", "written", ".git/config"} {
 					assert.NoFileExists(t, r.at(name))
 				}
-				var results []*sdk.ToolResultBlock
+				var results []*protocol.ToolResultBlock
 				for _, m := range all {
 					if m.Meta().ParentToolUseID == "" {
 						results = append(results, sdk.ToolResults(m)...)
@@ -95,7 +96,7 @@ func TestPolicyAsksAboutWhatIsDangerousInEveryMode(t *testing.T) {
 			asked := false
 			o := r.options()
 			o.PermissionMode, o.AllowDangerouslySkipPermissions = mode, true
-			o.Policy = &sdk.Policy{Ask: []string{"Write"}, Default: sdk.DefaultAgent}
+			o.Policy = &sdk.Policy{Ask: []string{"Write"}, Default: policy.Agent}
 			o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 				asked = true
 				assert.Equal(t, "Write", ask.ToolName)
@@ -163,7 +164,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			o := r.options()
-			o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)"}, Default: sdk.DefaultAgent}
+			o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)"}, Default: policy.Agent}
 			set(o)
 			_, result := r.once(o, r.run("mkdir dir"))
 			assert.NoFileExists(t, r.at("made"))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -66,7 +67,7 @@ func TestPolicyFollowsTheDirectory(t *testing.T) {
 			r.file("a/other", "x")
 			o := r.options()
 			o.Tools = sdk.Only("Bash", "Read", "Grep", "Glob")
-			o.Policy = &sdk.Policy{Default: sdk.DefaultAgent, Allow: allow, Deny: []string{"Read(./a/secrets/**)"}}
+			o.Policy = &sdk.Policy{Default: policy.Agent, Allow: allow, Deny: []string{"Read(./a/secrets/**)"}}
 			calls := append([]modelapi.Block{shell("cat a/secrets/key"), shell("cd a"), shell("cat secrets/key"), shell("cat secrets/k*"), shell("cat other")}, searches...)
 			told := r.play(o, calls...)
 			for i, text := range told {
@@ -89,7 +90,7 @@ func TestPolicyDoesNotRunAnotherDirectorysScript(t *testing.T) {
 	r.file("sub/scripts/evil.sh", "touch "+r.at("ran"))
 	r.file("sub/Makefile", "all:\n\ttouch "+r.at("made"))
 	o := r.options()
-	o.Policy = &sdk.Policy{Default: sdk.DefaultAgent, Allow: []string{"Bash(bash scripts/*)", "Bash(make:*)"}}
+	o.Policy = &sdk.Policy{Default: policy.Agent, Allow: []string{"Bash(bash scripts/*)", "Bash(make:*)"}}
 	told := r.play(o, shell("bash scripts/ok.sh"), shell("bash sub/scripts/evil.sh"), shell("cd sub && bash scripts/evil.sh"), shell("cd sub"), shell("bash scripts/evil.sh"), shell("make"))
 	assert.Contains(t, told[0], "ok")
 	assert.NoFileExists(t, r.at("ran"))
@@ -134,7 +135,7 @@ func TestPolicyFollowsLinks(t *testing.T) {
 			}
 			o := r.options()
 			o.Spawner = nil // links are followed on this machine
-			o.Policy = &sdk.Policy{Default: sdk.DefaultAgent, Allow: allow, Deny: []string{"Read(./secrets/**)"}}
+			o.Policy = &sdk.Policy{Default: policy.Agent, Allow: allow, Deny: []string{"Read(./secrets/**)"}}
 			told := r.play(o,
 				modelapi.ToolUse("Read", modelapi.Args{"file_path": r.at("src/link/private")}),
 				modelapi.ToolUse("Write", modelapi.Args{"file_path": r.at("src/link/new"), "content": "x"}),

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -59,7 +60,7 @@ func TestPolicyIsNotPassedBy(t *testing.T) {
 	o := r.options()
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
 	o.AllowedTools = []string{"Bash"}
-	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)", "Read(secret)"}, Default: sdk.DefaultAgent}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)", "Read(secret)"}, Default: policy.Agent}
 	c := r.connect(o)
 
 	all, result := r.ask(c, r.run("touch made"))
@@ -83,7 +84,7 @@ func TestPolicyForSubagents(t *testing.T) {
 	r := newRig(t)
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
-	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch *)"}, Default: sdk.DefaultAgent}
+	o.Policy = &sdk.Policy{Deny: []string{"Bash(touch *)"}, Default: policy.Agent}
 	_, result := r.once(o, "delegate [[scn:agentfg]]")
 	assert.NoFileExists(t, r.at("made-by-bash"))
 	assert.False(t, result.Failed())
@@ -104,7 +105,7 @@ func TestPolicyBesideAHookThatAllows(t *testing.T) {
 		"deny":                    {sdk.Policy{Deny: []string{"Bash(touch:*)"}}, 0, false},
 		"ask":                     {sdk.Policy{Ask: []string{"Bash(touch:*)"}}, 1, true},
 		"no rule":                 {sdk.Policy{}, 1, true},
-		"the rest is the agent's": {sdk.Policy{Default: sdk.DefaultAgent}, 0, true},
+		"the rest is the agent's": {sdk.Policy{Default: policy.Agent}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

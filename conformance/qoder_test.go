@@ -20,7 +20,7 @@ import (
 )
 
 // qoder are options of the real qodercli, confined to the rig.
-func (r *rig) qoder(auth *sdk.Auth) *sdk.Options {
+func (r *rig) qoder(auth *session.Auth) *sdk.Options {
 	return &sdk.Options{
 		Backend: sdk.Qoder(sdk.QoderConfig{Path: conformance.Qoder.CLI(r.t)}), Runtime: r.rt, Spawner: r.wire,
 		Cwd: r.dir, CleanEnv: true, Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": r.home, "TMPDIR": r.home},
@@ -257,7 +257,7 @@ func (q questions) qoderSurroundings() {
 	q.done(err)
 	assert.Equal(t, []string{"out"}, set.Removed)
 	q.refused(q.c.SetProxy(q.ctx, "nonsense://x"), "proxy must use http://")
-	var foreign *sdk.UnsupportedCapabilityError
+	var foreign *session.UnsupportedCapabilityError
 	_, err = sdk.Call[protocol.PermissionRulesResponse](q.ctx, q.c, protocol.ListPermissionRulesRequest{})
 	assert.ErrorAs(t, err, &foreign, "Claude's alone")
 }

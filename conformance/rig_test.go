@@ -271,9 +271,9 @@ func outline(all []sdk.Message) []string {
 }
 
 // toolResult is the one tool result among the messages.
-func (r *rig) toolResult(all []sdk.Message) *sdk.ToolResultBlock {
+func (r *rig) toolResult(all []sdk.Message) *protocol.ToolResultBlock {
 	r.t.Helper()
-	var found []*sdk.ToolResultBlock
+	var found []*protocol.ToolResultBlock
 	for _, m := range all {
 		found = append(found, sdk.ToolResults(m)...)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // maxAliases is the most aliases that package sdk may have for types of other packages.
-const maxAliases = 60
+const maxAliases = 32
 
 // sdkAlias is an alias in package sdk for a type of another package.
 type sdkAlias struct {

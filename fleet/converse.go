@@ -102,8 +102,8 @@ func (r *runner) hangUp(ctx context.Context, a *attempt) {
 	if id := a.client.SessionID(); id != "" {
 		a.session, a.Session = id, id
 	}
-	var killed *sdk.KilledError
-	var left *sdk.LeftoverError
+	var killed *session.KilledError
+	var left *session.LeftoverError
 	if errors.As(err, &killed) || errors.As(err, &left) || errors.As(err, new(*session.WritesLostError)) {
 		a.warnings = append(a.warnings, err.Error())
 	}

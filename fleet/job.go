@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -170,7 +171,7 @@ type Job struct {
 	// Command.Dir is the workspace. If it is a session.Adopter, a job that is resumed first
 	// ends the commands that outlived the earlier process. nil: they run on this machine, with its
 	// environment.
-	CommandSpawner sdk.Spawner
+	CommandSpawner session.Spawner
 
 	// Approvals let a person answer later the calls that no rule decides. Options.CanUseTool
 	// must be nil. nil: those calls are denied.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -76,7 +77,7 @@ func TestApprovalsThatOthersWouldAnswer(t *testing.T) {
 			}
 		},
 		"a tool":    func(o *sdk.Options) { o.PermissionPromptToolName = "mcp__x__y" },
-		"the agent": func(o *sdk.Options) { o.Policy = &sdk.Policy{Default: sdk.DefaultAgent} },
+		"the agent": func(o *sdk.Options) { o.Policy = &sdk.Policy{Default: policy.Agent} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

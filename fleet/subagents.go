@@ -58,7 +58,7 @@ func (r *runner) limit(a *attempt, o *sdk.Options) {
 			hook(fanned{what: fanStopped, agent: in.AgentID})
 			return sdk.FeedbackOutput{}, nil
 		}),
-		sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) {
+		sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
 			hook(fanned{what: fanTurned})
 			return sdk.FeedbackOutput{}, nil
 		}),

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // A task whose background work does not end is incomplete. Work that ends is waited for, and
@@ -51,7 +52,7 @@ func TestAStructuredOutput(t *testing.T) {
 	t.Parallel()
 	const want = `{"name":"x","sizes":[1,2]}`
 	opts := backend(turn(&scripted.Result{Text: new(string), Structured: map[string]any{"name": "x", "sizes": []any{1, 2}}}))
-	opts.OutputFormat = &sdk.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"type":"object"}`)}
+	opts.OutputFormat = &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"type":"object"}`)}
 	var seen atomic.Value
 	job := fleet.Job{Options: opts, Out: t.TempDir(), Tasks: tasks(1), Verify: &fleet.Verify{Check: func(_ context.Context, c fleet.Candidate) (fleet.Verdict, error) {
 		seen.Store(string(c.Structured))

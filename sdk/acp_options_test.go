@@ -52,7 +52,9 @@ func TestACPOptions(t *testing.T) {
 	require.NoError(t, err)
 	refused := map[string]change{
 		"Hooks": func(o *sdk.Options) {
-			o.Hooks = []session.Hook{sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil })}
+			o.Hooks = []session.Hook{sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+				return sdk.FeedbackOutput{}, nil
+			})}
 		},
 		"Policy":        func(o *sdk.Options) { o.Policy = &policy.Rules{} },
 		"SDKMCPServers": func(o *sdk.Options) { o.SDKMCPServers = []*sdk.MCPServer{server} },

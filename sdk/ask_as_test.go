@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 func structured(v any) scripted.Turn { return turn(&scripted.Result{Structured: v}) }
@@ -36,14 +37,14 @@ func TestAskAs(t *testing.T) {
 		require.NoError(w, err)
 		assert.Equal(w, weather{"Rome", 30}, v, "asked again")
 		v, r, err = sdk.AskAs[weather](w.Context(), c, "Oslo?")
-		require.ErrorAs(w, err, new(*sdk.StructuredOutputError))
+		require.ErrorAs(w, err, new(*session.StructuredOutputError))
 		assert.NotNil(w, r)
 		assert.Zero(w, v)
 		_, _, err = sdk.AskAs[weather](w.Context(), c, "Kyiv?")
 		require.ErrorAs(w, err, new(*sdk.ResultError))
-		require.NotErrorAs(w, err, new(*sdk.StructuredOutputError))
+		require.NotErrorAs(w, err, new(*session.StructuredOutputError))
 		_, _, err = sdk.AskAs[weather](w.Context(), c, "Lima?")
-		require.ErrorAs(w, err, new(*sdk.StructuredOutputError))
+		require.ErrorAs(w, err, new(*session.StructuredOutputError))
 	})
 }
 

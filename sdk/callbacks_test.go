@@ -248,11 +248,11 @@ func TestStopHookSendsTheAgentBack(t *testing.T) {
 			Turns:       []scripted.Turn{turn(scripted.Text("half"))},
 			OnStopBlock: scripted.Steps{scripted.Text("whole")},
 		})
-		o.Hooks = []sdk.Hook{sdk.OnStop(func(_ context.Context, in *sdk.StopInput) (sdk.FeedbackOutput, error) {
+		o.Hooks = []sdk.Hook{sdk.OnStop(func(_ context.Context, in *protocol.StopInput) (sdk.FeedbackOutput, error) {
 			if in.StopHookActive {
 				return sdk.FeedbackOutput{}, nil
 			}
-			return sdk.FeedbackOutput{Decision: sdk.DecisionBlock, Reason: "go on"}, nil
+			return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "go on"}, nil
 		})}
 		r, err := sdk.Run(w.Context(), "hi", o)
 		require.NoError(w, err)
@@ -286,13 +286,13 @@ func TestResolveModel(t *testing.T) {
 			in(t, func(w *world) {
 				script := scripted.Script{Dialect: agent.Qoder, Turns: []scripted.Turn{turn(&scripted.ModelPolicy{}, scripted.Text("${answer}"))}}
 				o := &sdk.Options{Runtime: w.rt, Backend: sdk.InMemory(scripted.New(scripted.WithScript(&script)), agent.Qoder), Auth: sdk.QoderCLIAuth()}
-				o.ResolveModel = func(ctx context.Context, r *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+				o.ResolveModel = func(ctx context.Context, r *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 					assert.Equal(w, "main", r.Purpose)
 					if late {
-						return sdk.ModelPolicyResult{}, w.rt.Executor().Await(ctx, nil)
+						return protocol.ModelPolicyReply{}, w.rt.Executor().Await(ctx, nil)
 					}
 					model := "big"
-					return sdk.ModelPolicyResult{Model: &model}, nil
+					return protocol.ModelPolicyReply{Model: &model}, nil
 				}
 				l := record(o)
 				r, err := sdk.Run(w.Context(), "hi", o)

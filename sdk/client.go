@@ -65,7 +65,7 @@ func NewClient(opts *Options) *Client {
 // Mistakes in the options are *[ConfigError] values, joined, and found before anything
 // starts. If the agent cannot be started, the error is a *[StartError]; if it ends at
 // once, an *[ExitError]; if it refuses to initialize, a *[ControlError]. If ctx ends
-// first, the error is an *[UnfinishedError]; the agent is killed, and Connect returns
+// first, the error is an *[session.UnfinishedError]; the agent is killed, and Connect returns
 // at most Options.CloseTimeout later.
 func (c *Client) Connect(ctx context.Context) error {
 	c.mu.Lock()
@@ -245,7 +245,7 @@ func (c *Client) SessionID() string {
 // Warnings returns the options that are valid but perhaps do not do what you intend,
 // such as a rule for which CanUseTool is not called. Each is also a
 // [session.WarningIssued] event. It is nil before [Client.Connect].
-func (c *Client) Warnings() []Warning {
+func (c *Client) Warnings() []session.Warning {
 	if d, err := c.connected(); err == nil {
 		return d.session.Warnings()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Close ends the session in order: it interrupts a running turn, denies the requests
@@ -25,17 +26,17 @@ import (
 //
 // A nil error means that the agent ended in time, that no process is left, and that
 // the agent has not reported a loss of its transcript. If the agent had to be killed,
-// the error is a *[KilledError]; if processes are left, a *[LeftoverError]; if the
+// the error is a *[session.KilledError]; if processes are left, a *[session.LeftoverError]; if the
 // transcript could not be written, a *[session.WritesLostError].
 func (c *Client) Close(ctx context.Context) error {
 	err := c.end(ctx)
 	if d, dead := c.connected(); dead == nil && d.session.State().Terminal() && d.session.Killed() {
-		err = errors.Join(err, &KilledError{})
+		err = errors.Join(err, &session.KilledError{})
 	}
 	return err
 }
 
-// end is Close without a *[KilledError].
+// end is Close without a *[session.KilledError].
 func (c *Client) end(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
@@ -78,7 +79,7 @@ func closeLimit(d time.Duration) *TimeoutError {
 // the close. Another goroutine must read the messages meanwhile, unless they are few:
 // an agent stops when its output is not read.
 //
-// If ctx ends before the turns, the error is an *[UnfinishedError] that says what Drain
+// If ctx ends before the turns, the error is an *[session.UnfinishedError] that says what Drain
 // waited for. The session is then still open, and still accepts no messages: call
 // Close, or Drain again. A client that is not connected is closed at once.
 // [runtime.Runtime.Drain] drains all sessions of a runtime.

@@ -318,7 +318,7 @@ func TestCancelledContext(t *testing.T) {
 				check(w, err)
 			}
 			if err := c.Close(w.Context()); err != nil { // the first had the agent killed
-				require.ErrorAs(w, err, new(*sdk.KilledError))
+				require.ErrorAs(w, err, new(*session.KilledError))
 			}
 		},
 	}
@@ -382,7 +382,7 @@ func TestRequestThatTheBackendLacks(t *testing.T) {
 		c := w.connect(w.options())
 		defer w.close(c)
 		_, err := c.Goal(w.Context())
-		var lacks *sdk.UnsupportedCapabilityError
+		var lacks *session.UnsupportedCapabilityError
 		require.ErrorAs(w, err, &lacks)
 		assert.Equal(w, "claude", lacks.Backend)
 	})

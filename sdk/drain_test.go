@@ -45,7 +45,7 @@ func TestDrainLetsTurnsEnd(t *testing.T) {
 		c, first, release := w.held()
 		second, err := c.Send(w.Context(), sdk.UserText("and?"))
 		require.NoError(w, err)
-		var unfinished *sdk.UnfinishedError
+		var unfinished *session.UnfinishedError
 		require.ErrorAs(w, w.beginDrain(c.Drain), &unfinished)
 		assert.NotEmpty(w, unfinished.Waits)
 		_, err = c.Send(w.Context(), sdk.UserText("more"))

@@ -62,7 +62,7 @@ func TestCloseSaysThatTheAgentWasKilled(t *testing.T) {
 		s.Misbehave.IgnoreEOF, s.Misbehave.TrapTerm = true, true
 		o := w.script(s)
 		o.Graces = session.Graces{EOF: time.Millisecond, Terminate: time.Millisecond}
-		var killed *sdk.KilledError
+		var killed *session.KilledError
 		c := w.connect(o)
 		require.ErrorAs(w, c.Close(w.Context()), &killed)
 		require.ErrorAs(w, c.Close(w.Context()), &killed, "and again")

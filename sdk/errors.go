@@ -26,36 +26,16 @@ type (
 	// AuthError says that the agent's login is missing or has expired. It wraps
 	// an *[ExitError] or a *[ResultError]. It is [session.AuthError].
 	AuthError = session.AuthError
-	// KilledError says that the agent did not end in time and was killed. It left no
-	// processes behind. The part of its transcript that it had not written yet is lost.
-	// It is [session.KilledError].
-	KilledError = session.KilledError
 	// ResultError says that a run ended with a result that is an error: the model's API
 	// failed, a limit was reached, or the turn was interrupted. It is
 	// [session.ResultError].
 	ResultError = session.ResultError
-	// StructuredOutputError says that a run has no answer that fits the schema. Its
-	// Result.StructuredOutput is the answer that the agent gave; it may be empty. It is
-	// [session.StructuredOutputError].
-	StructuredOutputError = session.StructuredOutputError
-	// LeftoverError names the processes that an agent left behind and that could not be
-	// killed. It is [session.LeftoverError].
-	LeftoverError = session.LeftoverError
 	// ControlError says that the agent refused a control request. It is
 	// [session.ControlError].
 	ControlError = session.ControlError
-	// UnfinishedError says that a context ended before [Run], [RunAs], [Query] or
-	// [Client.Connect] was done, what it waited for, and how much was done. It matches
-	// context.Canceled or context.DeadlineExceeded, and the context's cause. It is
-	// [session.UnfinishedError].
-	UnfinishedError = session.UnfinishedError
 	// TimeoutError says which wait exceeded its limit, and which option sets the limit.
 	// It matches context.DeadlineExceeded. It is [session.TimeoutError].
 	TimeoutError = session.TimeoutError
-	// UnsupportedCapabilityError is a request that this agent, or this release of it,
-	// does not support. The request was not sent. It is
-	// [session.UnsupportedCapabilityError].
-	UnsupportedCapabilityError = session.UnsupportedCapabilityError
 )
 
 // The errors that most programs match with errors.Is. Package session has the
@@ -94,7 +74,7 @@ func Retryable(err error) bool {
 		exit    *ExitError
 		start   *StartError
 		timeout *TimeoutError
-		shape   *StructuredOutputError
+		shape   *session.StructuredOutputError
 		breaker *session.BreakerOpenError
 		retries *session.RetryLimitError
 	)

@@ -58,7 +58,7 @@ func TestRetryable(t *testing.T) {
 		{&sdk.AuthError{Err: &sdk.ExitError{During: "a turn"}}, false},
 		{&sdk.StartError{Err: syscall.ENOENT}, false},
 		{&sdk.StartError{Err: syscall.EAGAIN}, true},
-		{&sdk.StructuredOutputError{Err: errors.New("x")}, true},
+		{&session.StructuredOutputError{Err: errors.New("x")}, true},
 		{failed(0, ""), false},
 		{failed(400, ""), false},
 		{failed(429, ""), true},

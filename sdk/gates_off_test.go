@@ -31,12 +31,12 @@ func TestAnAgentThatCallsNoHooks(t *testing.T) {
 		"a hook":   {func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll)} }, true},
 		"a policy": {func(o *sdk.Options) { o.Policy = &sdk.Policy{Deny: []string{"Bash(rm:*)"}} }, true},
 		"a hook of prompts": {func(o *sdk.Options) {
-			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+			o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 				return sdk.UserPromptSubmitOutput{}, nil
 			})}
 		}, true},
 		"a hook that watches": {func(o *sdk.Options) {
-			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(sdk.ContinueOnFailure))}
+			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(session.ContinueOnFailure))}
 		}, false},
 		"no gate": {func(*sdk.Options) {}, false},
 	} {
@@ -153,7 +153,7 @@ func TestSettingsThatSkipPermissions(t *testing.T) {
 // prompts.
 func TestTheProofOfAGate(t *testing.T) {
 	t.Parallel()
-	prompts := sdk.OnUserPromptSubmit(func(context.Context, *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+	prompts := sdk.OnUserPromptSubmit(func(context.Context, *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 		return sdk.UserPromptSubmitOutput{}, nil
 	})
 	for name, tc := range map[string]struct {
@@ -164,7 +164,7 @@ func TestTheProofOfAGate(t *testing.T) {
 		"a gate and a policy": {func(o *sdk.Options) { o.Hooks, o.Policy = []sdk.Hook{sdk.OnPreToolUse(allowsAll)}, &sdk.Policy{} }, `["hook_2"]`},
 		"a hook of prompts":   {func(o *sdk.Options) { o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll), prompts} }, `["hook_1"]`},
 		"a hook that watches": {func(o *sdk.Options) {
-			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(sdk.ContinueOnFailure))}
+			o.Hooks = []sdk.Hook{sdk.OnPreToolUse(allowsAll, sdk.OnFailure(session.ContinueOnFailure))}
 		}, ``},
 		"no hook": {func(*sdk.Options) {}, ``},
 	} {

@@ -17,7 +17,7 @@ func TextOf(m Message) string { return protocol.TextOf(m) }
 func ToolUses(m Message) []*ToolUseBlock { return protocol.ToolUses(m) }
 
 // ToolResults returns the tool results of a user message, nil if it has no tool results.
-func ToolResults(m Message) []*ToolResultBlock { return protocol.ToolResults(m) }
+func ToolResults(m Message) []*protocol.ToolResultBlock { return protocol.ToolResults(m) }
 
 // UserText returns a user message of one text, for [Client.Send] and [Inputs].
 func UserText(text string) UserMessage {
@@ -25,7 +25,7 @@ func UserText(text string) UserMessage {
 }
 
 // UserBlocks returns a user message of several blocks: text, images, documents.
-func UserBlocks(blocks ...ContentBlock) UserMessage {
+func UserBlocks(blocks ...protocol.ContentBlock) UserMessage {
 	return UserMessage{Message: protocol.UserContent{Role: "user", Content: blocks}}
 }
 

@@ -25,7 +25,7 @@ type HookOption func(*Hook)
 //
 // A list of names ("Bash|Write", "mcp__tracker") matches each name as a whole; the
 // name of an MCP server matches all its tools. A name that no tool is known by is a
-// [Warning]. Any other pattern is a regular expression of package regexp, which may
+// [session.Warning]. Any other pattern is a regular expression of package regexp, which may
 // match anywhere in the name ("^mcp__.*__delete", "(?i)bash"). Troupe does the
 // matching, not the agent. A pattern that package regexp rejects is a *[ConfigError].
 func Match(pattern string) HookOption { return func(h *Hook) { h.Matcher = pattern } }
@@ -35,21 +35,11 @@ func Match(pattern string) HookOption { return func(h *Hook) { h.Matcher = patte
 // second, so that the answer to a handler that took too long still arrives in time.
 func Timeout(d time.Duration) HookOption { return func(h *Hook) { h.Timeout = d } }
 
-// FailureAction is what happens to the action that a hook guards when the hook fails.
-// It is [session.FailureAction].
-type FailureAction = session.FailureAction
-
-// Values of [FailureAction].
-const (
-	BlockOnFailure    = session.BlockOnFailure
-	ContinueOnFailure = session.ContinueOnFailure
-)
-
 // OnFailure sets whether the guarded action proceeds if the hook fails. Use
 // ContinueOnFailure only for handlers that observe: with it the hook no longer protects
 // anything. After a failed hook for Stop, SubagentStop, TaskCompleted or TeammateIdle,
 // the agent always continues. Claude.
-func OnFailure(a FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
+func OnFailure(a session.FailureAction) HookOption { return func(h *Hook) { h.OnFailure = a } }
 
 // OnHookEvent makes a hook for the event called name, also for an event that this
 // package does not know. The handler returns the vendor's hook output object as JSON;
@@ -123,12 +113,12 @@ func hookProblem(h *Hook, i int) error {
 }
 
 // hookWarnings are about names in matchers that no tool has.
-func hookWarnings(o *Options) []Warning {
-	var all []Warning
+func hookWarnings(o *Options) []session.Warning {
+	var all []session.Warning
 	for i := range o.Hooks {
 		h := &o.Hooks[i]
 		for _, name := range hooks.Unknown(h.Event, h.Matcher) {
-			all = append(all, Warning{Option: fmt.Sprintf("Hooks[%d].Match", i), Rule: h.Matcher,
+			all = append(all, session.Warning{Option: fmt.Sprintf("Hooks[%d].Match", i), Rule: h.Matcher,
 				Problem: fmt.Sprintf("%q is compared as a whole, and no tool is known by that name: no call reaches the %s hook through it", name, h.Event),
 				Fix:     fmt.Sprintf("write the name of a tool, such as Bash or mcp__server__tool, or (?i)%s.* for every tool whose name contains it", name)})
 		}

@@ -15,7 +15,7 @@ import (
 // an output as no decision, and the gate would let a call through that its handler
 // meant to stop.
 func usable(out protocol.HookJSONOutput) error {
-	if err := oneOf("Decision", out.Decision, DecisionApprove, DecisionBlock); err != nil {
+	if err := oneOf("Decision", out.Decision, protocol.DecisionApprove, protocol.DecisionBlock); err != nil {
 		return err
 	}
 	switch s := out.Specific.(type) {

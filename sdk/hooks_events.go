@@ -14,11 +14,6 @@ type (
 	// PostToolUseInput is the input of [OnPostToolUse]. It is
 	// [protocol.PostToolUseInput].
 	PostToolUseInput = protocol.PostToolUseInput
-	// UserPromptSubmitInput is the input of [OnUserPromptSubmit]. It is
-	// [protocol.UserPromptSubmitInput].
-	UserPromptSubmitInput = protocol.UserPromptSubmitInput
-	// StopInput is the input of [OnStop]. It is [protocol.StopInput].
-	StopInput = protocol.StopInput
 )
 
 // OnPreToolUse runs before a tool call and can deny it. It is a gate: a handler that
@@ -58,7 +53,7 @@ func OnPermissionDenied(h func(context.Context, *protocol.PermissionDeniedInput)
 // OnUserPromptSubmit runs before the agent processes a prompt, also for the prompts
 // that the agent itself writes about its tasks. It is a gate: a handler that fails
 // blocks the prompt.
-func OnUserPromptSubmit(h func(context.Context, *UserPromptSubmitInput) (UserPromptSubmitOutput, error), o ...HookOption) Hook {
+func OnUserPromptSubmit(h func(context.Context, *protocol.UserPromptSubmitInput) (UserPromptSubmitOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookUserPromptSubmit, h, o)
 }
 
@@ -82,7 +77,7 @@ func OnSessionEnd(h func(context.Context, *protocol.SessionEndInput) (HookOutput
 
 // OnStop runs when the agent is about to end its turn. DecisionBlock makes it continue
 // with the turn.
-func OnStop(h func(context.Context, *StopInput) (FeedbackOutput, error), o ...HookOption) Hook {
+func OnStop(h func(context.Context, *protocol.StopInput) (FeedbackOutput, error), o ...HookOption) Hook {
 	return typed(protocol.HookStop, h, o)
 }
 

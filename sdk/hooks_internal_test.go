@@ -49,9 +49,9 @@ func eventHooks(t *testing.T) []struct {
 	}
 	contextOutput := ContextOutput{AdditionalContext: "c"}
 	withContext := func(event string) string { return specific(event, `"additionalContext":"c"`) }
-	feedback := FeedbackOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c"}
+	feedback := FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "r", AdditionalContext: "c"}
 	withFeedback := func(event string) string { return decided + "," + specific(event, `"additionalContext":"c"`) }
-	blocked := BlockOutput{Decision: DecisionBlock, Reason: "r"}
+	blocked := BlockOutput{Decision: protocol.DecisionBlock, Reason: "r"}
 	ended := HookOutput{HookCommon{Continue: Some(false)}}
 	stopped := `"continue":false`
 	verdict := Deny("no")
@@ -63,7 +63,7 @@ func eventHooks(t *testing.T) []struct {
 			OnPreToolUse(answering[PreToolUseInput](t, PreToolUseOutput{PermissionDecision: HookAsk, PermissionDecisionReason: "r", UpdatedInput: json.RawMessage(`{}`), AdditionalContext: "c"})),
 			specific("PreToolUse", `"permissionDecision":"ask","permissionDecisionReason":"r","updatedInput":{},"additionalContext":"c"`)},
 		{OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{})),
-			OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", ClassifierContext: "k", UpdatedToolOutput: json.RawMessage(`{}`), UpdatedMCPToolOutput: json.RawMessage(`[]`)})),
+			OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{Decision: protocol.DecisionBlock, Reason: "r", AdditionalContext: "c", ClassifierContext: "k", UpdatedToolOutput: json.RawMessage(`{}`), UpdatedMCPToolOutput: json.RawMessage(`[]`)})),
 			decided + "," + specific("PostToolUse", `"additionalContext":"c","classifierContext":"k","updatedToolOutput":{},"updatedMCPToolOutput":[]`)},
 		{OnPostToolUseFailure(answering[protocol.PostToolUseFailureInput](t, FeedbackOutput{})), OnPostToolUseFailure(answering[protocol.PostToolUseFailureInput](t, feedback)), withFeedback("PostToolUseFailure")},
 		{OnPostToolBatch(answering[protocol.PostToolBatchInput](t, FeedbackOutput{})), OnPostToolBatch(answering[protocol.PostToolBatchInput](t, feedback)), withFeedback("PostToolBatch")},
@@ -72,17 +72,17 @@ func eventHooks(t *testing.T) []struct {
 			specific("PermissionRequest", `"decision":{"behavior":"deny","message":"no"}`)},
 		{OnPermissionDenied(answering[protocol.PermissionDeniedInput](t, PermissionDeniedOutput{})),
 			OnPermissionDenied(answering[protocol.PermissionDeniedInput](t, PermissionDeniedOutput{Retry: true})), specific("PermissionDenied", `"retry":true`)},
-		{OnUserPromptSubmit(answering[UserPromptSubmitInput](t, UserPromptSubmitOutput{})),
-			OnUserPromptSubmit(answering[UserPromptSubmitInput](t, UserPromptSubmitOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", SessionTitle: "t", SuppressOriginalPrompt: true})),
+		{OnUserPromptSubmit(answering[protocol.UserPromptSubmitInput](t, UserPromptSubmitOutput{})),
+			OnUserPromptSubmit(answering[protocol.UserPromptSubmitInput](t, UserPromptSubmitOutput{Decision: protocol.DecisionBlock, Reason: "r", AdditionalContext: "c", SessionTitle: "t", SuppressOriginalPrompt: true})),
 			decided + "," + specific("UserPromptSubmit", `"additionalContext":"c","sessionTitle":"t","suppressOriginalPrompt":true`)},
 		{OnUserPromptExpansion(answering[protocol.UserPromptExpansionInput](t, UserPromptExpansionOutput{})),
-			OnUserPromptExpansion(answering[protocol.UserPromptExpansionInput](t, UserPromptExpansionOutput{Decision: DecisionBlock, Reason: "r", AdditionalContext: "c", SuppressOriginalPrompt: true})),
+			OnUserPromptExpansion(answering[protocol.UserPromptExpansionInput](t, UserPromptExpansionOutput{Decision: protocol.DecisionBlock, Reason: "r", AdditionalContext: "c", SuppressOriginalPrompt: true})),
 			decided + "," + specific("UserPromptExpansion", `"additionalContext":"c","suppressOriginalPrompt":true`)},
 		{OnSessionStart(answering[protocol.SessionStartInput](t, SessionStartOutput{})),
 			OnSessionStart(answering[protocol.SessionStartInput](t, SessionStartOutput{AdditionalContext: "c", InitialUserMessage: "m", SessionTitle: "t", WatchPaths: []string{"p"}, ReloadSkills: true})),
 			specific("SessionStart", `"additionalContext":"c","initialUserMessage":"m","sessionTitle":"t","watchPaths":["p"],"reloadSkills":true`)},
 		{OnSessionEnd(answering[protocol.SessionEndInput](t, HookOutput{})), OnSessionEnd(answering[protocol.SessionEndInput](t, ended)), stopped},
-		{OnStop(answering[StopInput](t, FeedbackOutput{})), OnStop(answering[StopInput](t, feedback)), withFeedback("Stop")},
+		{OnStop(answering[protocol.StopInput](t, FeedbackOutput{})), OnStop(answering[protocol.StopInput](t, feedback)), withFeedback("Stop")},
 		{OnStopFailure(answering[protocol.StopFailureInput](t, HookOutput{})), OnStopFailure(answering[protocol.StopFailureInput](t, ended)), stopped},
 		{OnSubagentStart(answering[protocol.SubagentStartInput](t, ContextOutput{})), OnSubagentStart(answering[protocol.SubagentStartInput](t, contextOutput)), withContext("SubagentStart")},
 		{OnSubagentStop(answering[protocol.SubagentStopInput](t, FeedbackOutput{})), OnSubagentStop(answering[protocol.SubagentStopInput](t, feedback)), withFeedback("SubagentStop")},
@@ -147,7 +147,7 @@ func TestWhatEveryHookCanSay(t *testing.T) {
 func TestHookFailures(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	h := OnStop(func(context.Context, *StopInput) (FeedbackOutput, error) { return FeedbackOutput{}, broken })
+	h := OnStop(func(context.Context, *protocol.StopInput) (FeedbackOutput, error) { return FeedbackOutput{}, broken })
 	_, err := h.Func(t.Context(), &session.HookCall{Input: json.RawMessage(`{}`)})
 	require.ErrorIs(t, err, broken)
 	_, err = h.Func(t.Context(), &session.HookCall{Input: json.RawMessage(`[]`)})

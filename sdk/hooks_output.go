@@ -7,19 +7,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Values of Decision in hook outputs. DecisionApprove is from older releases of the
-// agents.
-const (
-	DecisionApprove = protocol.DecisionApprove
-	DecisionBlock   = protocol.DecisionBlock
-)
-
-// HookPermission is the decision of a hook about an action. HookAsk passes the call to
-// CanUseTool. HookDefer ends the turn; the call is then in DeferredToolUse of the
-// result. It is [protocol.HookPermission].
-type HookPermission = protocol.HookPermission
-
-// Values of [HookPermission].
+// Values of [protocol.HookPermission].
 const (
 	HookAllow = protocol.HookAllow
 	HookDeny  = protocol.HookDeny
@@ -76,7 +64,7 @@ type BlockOutput struct {
 type PreToolUseOutput struct {
 	// PermissionDecision is HookAllow, HookDeny, HookAsk or HookDefer; "": the hook
 	// does not decide. After HookAllow, CanUseTool is not called.
-	PermissionDecision       HookPermission
+	PermissionDecision       protocol.HookPermission
 	PermissionDecisionReason string // shown to the model with HookDeny, otherwise to the person
 	// UpdatedInput replaces the tool's input, also without a decision. It is a JSON
 	// object; nil: the input is unchanged.
@@ -157,8 +145,8 @@ type SessionStartOutput struct {
 
 // PreModelSwitchOutput decides about a change of the model.
 type PreModelSwitchOutput struct {
-	PermissionDecision       HookPermission // "", HookAllow, HookDeny or HookAsk
-	PermissionDecisionReason string         // shown to the person
+	PermissionDecision       protocol.HookPermission // "", HookAllow, HookDeny or HookAsk
+	PermissionDecisionReason string                  // shown to the person
 	HookCommon
 }
 
@@ -304,7 +292,7 @@ func (o ElicitationOutput) wire(event protocol.HookEvent) protocol.HookJSONOutpu
 	}
 	decision := ""
 	if o.Action == protocol.ElicitDecline || o.Action == protocol.ElicitCancel {
-		decision = DecisionBlock // the key that the agent reads from callbacks
+		decision = protocol.DecisionBlock // the key that the agent reads from callbacks
 	}
 	return o.decided(decision, "", &protocol.ElicitationOutput{Name: event, Action: o.Action, Content: o.Content})
 }

@@ -42,9 +42,9 @@ func TestOnFailure(t *testing.T) {
 		runs    bool
 	}{
 		"a gate":            {nil, false},
-		"a gate, in words":  {[]sdk.HookOption{sdk.OnFailure(sdk.BlockOnFailure)}, false},
-		"one that watches":  {[]sdk.HookOption{sdk.OnFailure(sdk.ContinueOnFailure)}, true},
-		"the last one wins": {[]sdk.HookOption{sdk.OnFailure(sdk.ContinueOnFailure), sdk.OnFailure(sdk.BlockOnFailure)}, false},
+		"a gate, in words":  {[]sdk.HookOption{sdk.OnFailure(session.BlockOnFailure)}, false},
+		"one that watches":  {[]sdk.HookOption{sdk.OnFailure(session.ContinueOnFailure)}, true},
+		"the last one wins": {[]sdk.HookOption{sdk.OnFailure(session.ContinueOnFailure), sdk.OnFailure(session.BlockOnFailure)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +64,9 @@ func TestOnFailure(t *testing.T) {
 		})
 	}
 	in(t, func(w *world) {
-		hook := sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }, sdk.OnFailure("perhaps"))
+		hook := sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+			return sdk.FeedbackOutput{}, nil
+		}, sdk.OnFailure("perhaps"))
 		o := w.options()
 		o.Hooks = []sdk.Hook{hook}
 		require.ErrorContains(w, sdk.NewClient(o).Connect(w.Context()), `"perhaps" is not known`)
@@ -139,7 +141,9 @@ func TestWarningsOfHooks(t *testing.T) {
 			sdk.OnSessionStart(func(context.Context, *protocol.SessionStartInput) (sdk.SessionStartOutput, error) {
 				return sdk.SessionStartOutput{}, nil
 			}),
-			sdk.OnStop(func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }),
+			sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+				return sdk.FeedbackOutput{}, nil
+			}),
 			sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 				return sdk.PreToolUseOutput{}, nil
 			}, sdk.Match("Bash|Ba")),

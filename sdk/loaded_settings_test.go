@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Programs that files of the project name are told before the start, wherever the agent finds the files.
@@ -31,7 +33,7 @@ func TestProgramsThatTheProjectStarts(t *testing.T) {
 	write("repo/dir/.claude/settings.json", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"hook"}]}]}}`)
 	write("home/.claude/settings.json", `{"apiKeyHelper":"mine"}`)
 	write("repo/fifo/.mcp.json/x", "a directory of that name")
-	options := func(dir string, sources sdk.Set) *sdk.Options {
+	options := func(dir string, sources session.Set) *sdk.Options {
 		return &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/bin/true"}), Cwd: at(dir), SettingSources: sources,
 			SystemPrompt: sdk.PromptText("x"), Env: map[string]string{"HOME": at("home"), "CLAUDE_CONFIG_DIR": ""}}
 	}
@@ -45,7 +47,7 @@ func TestProgramsThatTheProjectStarts(t *testing.T) {
 		}
 		return told, nil
 	}
-	told, err := preview(options("repo/dir", sdk.Set{}))
+	told, err := preview(options("repo/dir", session.Set{}))
 	require.NoError(t, err)
 	want := []string{
 		at("repo/dir/.claude/settings.json") + ":1:57: hooks.Stop[0].hooks[0] starts \"hook\"",
@@ -59,8 +61,8 @@ func TestProgramsThatTheProjectStarts(t *testing.T) {
 		assert.Contains(t, told[i], want[i])
 	}
 
-	o := options("repo/dir", sdk.Set{})
-	o.Unattended, o.Policy = true, &sdk.Policy{Default: sdk.DefaultDeny}
+	o := options("repo/dir", session.Set{})
+	o.Unattended, o.Policy = true, &sdk.Policy{Default: policy.Deny}
 	_, err = preview(o)
 	for _, text := range want {
 		assert.ErrorContains(t, err, text)
@@ -70,7 +72,7 @@ func TestProgramsThatTheProjectStarts(t *testing.T) {
 	for name, o := range map[string]*sdk.Options{
 		"none": options("repo/dir", sdk.None()), "all": options("repo/dir", sdk.All()), "named": options("repo/dir", sdk.Only("project")),
 	} {
-		o.Unattended, o.Policy = true, &sdk.Policy{Default: sdk.DefaultDeny}
+		o.Unattended, o.Policy = true, &sdk.Policy{Default: policy.Deny}
 		told, err = preview(o)
 		require.NoError(t, err, name)
 		assert.Empty(t, told, name)

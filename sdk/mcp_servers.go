@@ -129,7 +129,7 @@ func (c *Client) SetMCPServers(ctx context.Context, external map[string]protocol
 		return nil, err
 	}
 	if len(own) > 0 && d.dialect.Name() == qoder.Name {
-		return nil, &UnsupportedCapabilityError{Backend: qoder.Name, Request: "mcp_set_servers with in-process servers"}
+		return nil, &session.UnsupportedCapabilityError{Backend: qoder.Name, Request: "mcp_set_servers with in-process servers"}
 	}
 	change := d.servers.changes.Enter()
 	defer change.Leave()

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/parity"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // says is a server with one tool.
@@ -93,7 +94,7 @@ func TestQoderTakesNoServersOfThisProcessLater(t *testing.T) {
 		o.Auth = sdk.QoderCLIAuth()
 		c := w.connect(o)
 		_, err := c.SetMCPServers(w.Context(), nil, says(w.T, "one", "1"))
-		var unsupported *sdk.UnsupportedCapabilityError
+		var unsupported *session.UnsupportedCapabilityError
 		require.ErrorAs(w, err, &unsupported)
 		_, err = c.SetMCPServers(w.Context(), nil)
 		require.NoError(w, err)

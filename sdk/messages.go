@@ -30,15 +30,8 @@ type (
 // The content of messages. Package protocol has the other blocks, such as
 // [protocol.ImageBlock].
 type (
-	// ContentBlock is one block of content. It is [protocol.ContentBlock].
-	ContentBlock = protocol.ContentBlock
 	// TextBlock is text of the model or of the user. It is [protocol.TextBlock].
 	TextBlock = protocol.TextBlock
-	// ThinkingBlock is the model's thinking. It is [protocol.ThinkingBlock].
-	ThinkingBlock = protocol.ThinkingBlock
 	// ToolUseBlock is a tool call of the model. It is [protocol.ToolUseBlock].
 	ToolUseBlock = protocol.ToolUseBlock
-	// ToolResultBlock is the result of a tool call, in a user message. It is
-	// [protocol.ToolResultBlock].
-	ToolResultBlock = protocol.ToolResultBlock
 )

@@ -3,29 +3,31 @@ package sdk
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // KeepModel lets the agent use the model that it has chosen.
-func KeepModel() ModelPolicyResult { return ModelPolicyResult{} }
+func KeepModel() protocol.ModelPolicyReply { return protocol.ModelPolicyReply{} }
 
 // UseModel chooses the model called name. With an empty name the agent fails the call.
-func UseModel(name string) ModelPolicyResult { return ModelPolicyResult{Model: &name} }
+func UseModel(name string) protocol.ModelPolicyReply { return protocol.ModelPolicyReply{Model: &name} }
 
 // UseOwnModel routes the call to your own model (BYOK: bring your own key). The
 // credentials are sent to the agent and nowhere else.
-func UseOwnModel(name string, credentials CustomModel) ModelPolicyResult {
-	return ModelPolicyResult{Model: &name, CustomModel: &credentials}
+func UseOwnModel(name string, credentials protocol.CustomModel) protocol.ModelPolicyReply {
+	return protocol.ModelPolicyReply{Model: &name, CustomModel: &credentials}
 }
 
 // WithParameters adds parameters for the model, such as temperature. parameters must
 // marshal to a JSON object.
-func WithParameters(r ModelPolicyResult, parameters any) (ModelPolicyResult, error) {
+func WithParameters(r protocol.ModelPolicyReply, parameters any) (protocol.ModelPolicyReply, error) {
 	raw, err := json.Marshal(parameters)
 	if err != nil {
-		return ModelPolicyResult{}, err
+		return protocol.ModelPolicyReply{}, err
 	}
 	if raw[0] != '{' {
-		return ModelPolicyResult{}, fmt.Errorf("sdk: the parameters for the model have type %T, which does not encode as a JSON object; pass a struct or a map", parameters)
+		return protocol.ModelPolicyReply{}, fmt.Errorf("sdk: the parameters for the model have type %T, which does not encode as a JSON object; pass a struct or a map", parameters)
 	}
 	r.Parameters = raw
 	return r, nil

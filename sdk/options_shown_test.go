@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // mark puts a text that names its place into every string that v can hold.
@@ -42,7 +43,7 @@ func mark(v reflect.Value, at string, depth int) {
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		switch x := v.Addr().Interface().(type) {
-		case *Set:
+		case *session.Set:
 			*x = Only("MARK-" + at + "-")
 			return
 		case *Opt[string]:
@@ -108,7 +109,7 @@ func TestPrintedOptionsShowOnlyWhatIsHarmless(t *testing.T) {
 	var o Options
 	var d dialect.Input
 	var s MCPServerConfig
-	var a Auth
+	var a session.Auth
 	for _, v := range []any{&o, &d, &s, &a} {
 		mark(reflect.ValueOf(v).Elem(), "", 0)
 	}

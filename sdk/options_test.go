@@ -54,7 +54,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 				sdk.OnStop(nil),
 				{},
 			},
-			PermissionTimeout: -1, MaxLine: -1, Graces: session.Graces{EOF: -1}, Limits: sdk.Limits{Bytes: -1},
+			PermissionTimeout: -1, MaxLine: -1, Graces: session.Graces{EOF: -1}, Limits: session.Limits{Bytes: -1},
 			SDKMCPServers:  []*sdk.MCPServer{nil, {}},
 			SettingsPath:   filepath.Join(t.TempDir(), "none.json"),
 			TaskBudget:     sdk.Some(0),
@@ -107,7 +107,7 @@ type nobody struct{}
 
 func (nobody) AgentName() string { return "nobody" }
 
-type spawner struct{ sdk.Spawner }
+type spawner struct{ session.Spawner }
 
 func TestBackendsThatCannotWork(t *testing.T) {
 	t.Parallel()
@@ -240,7 +240,7 @@ func TestSettingsFileIsReadWhereTheAgentReadsIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "s.json"), []byte(`{"model":"opus"}`), 0o600))
 	o := &sdk.Options{
 		Backend: scripted.New(), Cwd: dir, SettingsPath: "s.json",
-		Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true)}, // has to be merged into the file's settings
+		Sandbox: &session.Sandbox{Enabled: sdk.Some(true)}, // has to be merged into the file's settings
 	}
 	_, err := sdk.Run(t.Context(), "hi", o)
 	require.NoError(t, err)
@@ -276,7 +276,7 @@ func TestClaudeWithoutASystemPrompt(t *testing.T) {
 	} {
 		p, err := sdk.PreviewLaunch(&c.opts)
 		require.NoError(t, err, name)
-		warned := slices.ContainsFunc(p.Warnings, func(w sdk.Warning) bool {
+		warned := slices.ContainsFunc(p.Warnings, func(w session.Warning) bool {
 			return w.Option == "SystemPrompt" && strings.Contains(w.Fix, "PresetPrompt")
 		})
 		assert.Equal(t, c.warned, warned, name)

@@ -76,16 +76,3 @@ func AllowAlways(r *ToolPermissionRequest) PermissionResult {
 	}
 	return result
 }
-
-// Requests to Options.ResolveModel and their answers. Qoder.
-type (
-	// ModelPolicyRequest asks which model to use for one call. It is
-	// [protocol.ModelPolicyRequest].
-	ModelPolicyRequest = protocol.ModelPolicyRequest
-	// ModelPolicyResult answers a [ModelPolicyRequest]. Make one with [UseModel] or
-	// [KeepModel]. It is [protocol.ModelPolicyReply].
-	ModelPolicyResult = protocol.ModelPolicyReply
-	// CustomModel has the address and the credentials of your own model. It is
-	// [protocol.CustomModel].
-	CustomModel = protocol.CustomModel
-)

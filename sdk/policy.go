@@ -17,15 +17,3 @@ import "github.com/agent-troupe/troupe/policy"
 // set these fields yourself. Resolve follows the symbolic links of this machine; if
 // Options.Spawner is set, links are not followed. It is [policy.Rules].
 type Policy = policy.Rules
-
-// Values of [Policy].Default.
-const (
-	// DefaultAsk passes a call that matches no rule to CanUseTool, and denies it if there
-	// is no callback. It is the zero value.
-	DefaultAsk = policy.Ask
-	// DefaultDeny denies a call that matches no rule.
-	DefaultDeny = policy.Deny
-	// DefaultAgent lets the agent decide about a call that matches no rule, by its
-	// permission mode. It is a Warning.
-	DefaultAgent = policy.Agent
-)

@@ -59,7 +59,7 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 	}
 	for _, tc := range cases {
 		mode := tc.mode
-		for _, byDefault := range []policy.Default{sdk.DefaultAsk, sdk.DefaultDeny} {
+		for _, byDefault := range []policy.Default{policy.Ask, policy.Deny} {
 			t.Run(fmt.Sprintf("%s/%s/%s", tc.agent, mode, byDefault), func(t *testing.T) {
 				t.Parallel()
 				in(t, func(w *world) {
@@ -79,12 +79,12 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 						}
 						all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 						require.NoError(w, err)
-						var results []*sdk.ToolResultBlock
+						var results []*protocol.ToolResultBlock
 						for _, m := range all {
 							results = append(results, sdk.ToolResults(m)...)
 						}
 						require.Len(w, results, len(free)+len(calls))
-						asks := c != nil && mode != sdk.ModeDontAsk && byDefault == sdk.DefaultAsk
+						asks := c != nil && mode != sdk.ModeDontAsk && byDefault == policy.Ask
 						for i, use := range slices.Concat(free, calls) {
 							runs := i < len(free) || asks && c.answer.Allowed()
 							assert.Equal(w, runs, !results[i].IsError, "%s %v: %s", use.Name, use.Input, results[i].Content.Text())
@@ -267,7 +267,7 @@ func TestPolicyWarnings(t *testing.T) {
 	assert.Empty(t, warned(sdk.Policy{}, func(*sdk.Options) {}))
 	assert.Empty(t, warned(sdk.Policy{}, bypass), "the hook of the policy asks in spite of the mode")
 	assert.Equal(t, []string{"AllowedTools Read"}, warned(sdk.Policy{}, func(o *sdk.Options) { o.AllowedTools = []string{"Read"} }))
-	assert.Equal(t, []string{"Policy.Default agent", "CanUseTool bypassPermissions"}, warned(sdk.Policy{Default: sdk.DefaultAgent}, bypass))
+	assert.Equal(t, []string{"Policy.Default agent", "CanUseTool bypassPermissions"}, warned(sdk.Policy{Default: policy.Agent}, bypass))
 }
 
 // With the default agent the policy is what its rules are, and no more.
@@ -277,7 +277,7 @@ func TestPolicyThatLeavesTheRestToTheAgent(t *testing.T) {
 		for command, runs := range map[string]bool{"echo hi": true, "make": false, "rm x": false, "git push": false} {
 			o := w.options(tool("Bash", "", map[string]any{"command": command}))
 			o.Cwd = "/repo"
-			o.Policy = &sdk.Policy{Ask: []string{"Bash(git push:*)"}, Deny: []string{"Bash(rm:*)"}, Cwd: "/repo", Default: sdk.DefaultAgent}
+			o.Policy = &sdk.Policy{Ask: []string{"Bash(git push:*)"}, Deny: []string{"Bash(rm:*)"}, Cwd: "/repo", Default: policy.Agent}
 			all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 			require.NoError(w, err)
 			told, failed := toolResult(w, all)

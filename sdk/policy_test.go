@@ -125,7 +125,7 @@ func TestQuestions(t *testing.T) {
 			`{"question":"Which sizes?","options":[{"label":"S"},{"label":"M"}],"multiSelect":true,"new":1}],"metadata":{"source":"x"}}`)}
 	questions := sdk.QuestionsOf(ask)
 	require.Len(t, questions, 2)
-	assert.Equal(t, sdk.Question{Question: "Which color?", Header: "Color", Options: []tools.QuestionOption{{Label: "Red", Description: "r"}, {Label: "Blue"}}}, questions[0])
+	assert.Equal(t, tools.Question{Question: "Which color?", Header: "Color", Options: []tools.QuestionOption{{Label: "Red", Description: "r"}, {Label: "Blue"}}}, questions[0])
 	assert.True(t, questions[1].MultiSelect)
 
 	answered, err := sdk.AnswerQuestions(ask, map[string][]string{"Which color?": {"none of them"}, "Which sizes?": {"S", "M"}})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/optionfile"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // LaunchPreview shows how a session would start its agent, and the first requests that
@@ -41,7 +42,7 @@ type LaunchPreview struct {
 	// Timeouts are Troupe's time limits. The agent's own limits are not included.
 	Timeouts []PreviewTimeout `json:"timeouts"`
 	// Warnings are options that are valid but perhaps do not do what you intend.
-	Warnings []Warning `json:"warnings,omitempty"`
+	Warnings []session.Warning `json:"warnings,omitempty"`
 }
 
 // PreviewVar is a variable of the agent's environment.

@@ -27,9 +27,9 @@ func TestPlanShowsNoSecret(t *testing.T) {
 	settings := json.RawMessage(`{"model":"m","env":{"K":"` + secret + `","N":17},"permissions":{"allow":["Read"]}}`)
 	for name, o := range map[string]*sdk.Options{
 		"claude": {Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/opt/claude"}), Env: map[string]string{"TOKEN": secret}, MCPServers: servers,
-			Settings: settings, ManagedSettings: settings, Agents: map[string]sdk.AgentDefinition{"a": {Description: "d", Prompt: "p",
+			Settings: settings, ManagedSettings: settings, Agents: map[string]session.AgentDefinition{"a": {Description: "d", Prompt: "p",
 				MCPServers: []session.AgentMCPServer{{Name: "own", Config: &sdk.MCPServerConfig{Command: "c", Env: map[string]string{"K": secret}}}}}},
-			Sandbox: &sdk.Sandbox{Enabled: sdk.Some(true), Extra: map[string]json.RawMessage{"newer": json.RawMessage(`["` + secret + `"]`)}}},
+			Sandbox: &session.Sandbox{Enabled: sdk.Some(true), Extra: map[string]json.RawMessage{"newer": json.RawMessage(`["` + secret + `"]`)}}},
 		"claude, all in initialize": {Backend: sdk.Claude(sdk.ClaudeConfig{}), MCPServers: servers, MCPServersDelivery: session.DeliverInInitialize},
 		"qoder": {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.AccessToken(secret), Proxy: "http://u:" + secret + "@p:1", MCPServers: servers,
 			Settings: settings},

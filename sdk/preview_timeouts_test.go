@@ -29,7 +29,9 @@ func TestPlanShowsTimeouts(t *testing.T) {
 	require.NoError(t, err)
 	wrapped, err := sdk.WrapMCPServer("wrapped", officialServer())
 	require.NoError(t, err)
-	hook := func(context.Context, *sdk.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }
+	hook := func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+		return sdk.FeedbackOutput{}, nil
+	}
 	o := &sdk.Options{
 		Backend: sdk.Claude(sdk.ClaudeConfig{}), CanUseTool: allow, PermissionTimeout: time.Hour, InitializeTimeout: time.Minute,
 		CloseTimeout: -1, SDKMCPServers: []*sdk.MCPServer{own, wrapped},
@@ -38,7 +40,7 @@ func TestPlanShowsTimeouts(t *testing.T) {
 		OnElicitation: func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
 			return protocol.ElicitationResult{}, nil
 		},
-		Limits: sdk.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Output: time.Second},
+		Limits: session.Limits{Control: -1, Consumer: 3 * time.Minute}, Graces: session.Graces{Output: time.Second},
 	}
 	p, err := sdk.PreviewLaunch(o)
 	require.NoError(t, err)

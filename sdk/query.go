@@ -23,7 +23,7 @@ import (
 // A failed turn is not an error: its [ResultMessage] is yielded, and its Failed method
 // returns true. If there is an error, it is yielded last: options that cannot work, or
 // an agent that does not start or ends unexpectedly. If ctx ends, the session is
-// closed, and the error is an *[UnfinishedError], yielded at most Options.CloseTimeout
+// closed, and the error is an *[session.UnfinishedError], yielded at most Options.CloseTimeout
 // after the end of ctx. opts may be nil. The iterator works for one loop; a second loop
 // gets [ErrBusy].
 func Query(ctx context.Context, prompt string, opts *Options) iter.Seq2[Message, error] {
@@ -45,7 +45,7 @@ func only(text string) iter.Seq2[UserMessage, error] {
 }
 
 // converse is Query with a client that is not connected. doing is what an
-// [UnfinishedError] calls it.
+// [session.UnfinishedError] calls it.
 func converse(ctx context.Context, doing string, messages iter.Seq2[UserMessage, error], c *Client) iter.Seq2[Message, error] {
 	var used atomic.Bool
 	return func(yield func(Message, error) bool) {

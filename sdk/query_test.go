@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/parity"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -404,7 +405,7 @@ func TestRunAsAsksAgain(t *testing.T) {
 				o := w.options(c.turns...)
 				o.OutputRepairs = c.repairs
 				var prompts []string
-				o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *sdk.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
+				o.Hooks = []sdk.Hook{sdk.OnUserPromptSubmit(func(_ context.Context, in *protocol.UserPromptSubmitInput) (sdk.UserPromptSubmitOutput, error) {
 					prompts = append(prompts, in.Prompt)
 					return sdk.UserPromptSubmitOutput{}, nil
 				})}
@@ -436,7 +437,7 @@ func TestRunAsWithoutAnAnswerThatFits(t *testing.T) {
 			t.Parallel()
 			in(t, func(w *world) {
 				v, r, err := sdk.RunAs[weather](w.Context(), "hi", w.options(turn(&result), turn(&result)))
-				var shape *sdk.StructuredOutputError
+				var shape *session.StructuredOutputError
 				require.ErrorAs(w, err, &shape)
 				assert.Same(w, r, shape.Result)
 				assert.Zero(w, v)

@@ -13,9 +13,6 @@ import (
 
 // Questions of the agent to a person that arrive at CanUseTool.
 type (
-	// Question is one question of an AskUserQuestion call, with the answers to
-	// choose from. It is [tools.Question] of package protocol/tools.
-	Question = tools.Question
 	// Plan is the plan that an ExitPlanMode call asks the person to approve.
 	Plan struct {
 		// Text is the plan in Markdown; "" if the agent keeps it in a file.
@@ -28,7 +25,7 @@ type (
 
 // QuestionsOf returns the questions of an AskUserQuestion call, which arrives at
 // CanUseTool like any other call. It returns nil for other calls.
-func QuestionsOf(r *ToolPermissionRequest) []Question {
+func QuestionsOf(r *ToolPermissionRequest) []tools.Question {
 	if in, ok := inputOf[*tools.AskUserQuestionInput](r); ok {
 		return in.Questions
 	}

@@ -21,7 +21,7 @@ import (
 //
 // If the agent refuses the request, the error is a *[ControlError]; without an answer
 // within Limits.Control it is a *[TimeoutError]. A request that the agent is known not to
-// have is an *[UnsupportedCapabilityError].
+// have is an *[session.UnsupportedCapabilityError].
 func Call[Reply any](ctx context.Context, c *Client, req protocol.HostRequest) (*Reply, error) {
 	r := new(Reply)
 	if err := c.call(ctx, req, r); err != nil {

@@ -94,7 +94,7 @@ func TestModelsThatSomebodyElseChooses(t *testing.T) {
 	in(t, func(w *world) {
 		script := scripted.Script{Dialect: agent.Qoder}
 		o := &sdk.Options{Runtime: w.rt, Backend: sdk.InMemory(scripted.New(scripted.WithScript(&script)), agent.Qoder), Auth: sdk.QoderCLIAuth()}
-		o.ResolveModel = func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+		o.ResolveModel = func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 			return sdk.KeepModel(), nil
 		}
 		c := w.connect(o)
@@ -103,7 +103,7 @@ func TestModelsThatSomebodyElseChooses(t *testing.T) {
 		assert.Equal(w, "ResolveModel", config.Option)
 		w.close(c)
 	})
-	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{Backend: scripted.New(), ResolveModel: func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+	_, err := sdk.Run(t.Context(), "hi", &sdk.Options{Backend: scripted.New(), ResolveModel: func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 		return sdk.KeepModel(), nil
 	}})
 	var config *sdk.ConfigError
@@ -115,19 +115,21 @@ func TestModelsThatSomebodyElseChooses(t *testing.T) {
 // As the vendor's SDK answered (observed on the Qoder SDK 1.0.39).
 func TestFormsOfAModelPolicy(t *testing.T) {
 	t.Parallel()
-	warm, err := sdk.WithParameters(sdk.UseOwnModel("m", sdk.CustomModel{Provider: "a", APIKey: "k", Style: "anthropic", URL: "http://u", IsVL: true}),
+	warm, err := sdk.WithParameters(sdk.UseOwnModel("m", protocol.CustomModel{Provider: "a", APIKey: "k", Style: "anthropic", URL: "http://u", IsVL: true}),
 		map[string]int{"temperature": 1})
 	require.NoError(t, err)
-	for want, result := range map[string]sdk.ModelPolicyResult{
+	for want, result := range map[string]protocol.ModelPolicyReply{
 		`{"type":"get_model_policy"}`:                       sdk.KeepModel(),
 		`{"type":"get_model_policy","model":"performance"}`: sdk.UseModel("performance"),
 		`{"type":"get_model_policy","model":""}`:            sdk.UseModel(""),
 		`{"type":"get_model_policy","model":"gpt-x","custom_model":{"provider":"openai","api_key":"sk","style":"openai"}}`: sdk.UseOwnModel("gpt-x",
-			sdk.CustomModel{Provider: "openai", APIKey: "sk"}),
+			protocol.CustomModel{Provider: "openai", APIKey: "sk"}),
 		`{"type":"get_model_policy","parameters":{"temperature":1},"model":"m","custom_model":{"provider":"a","api_key":"k","style":"anthropic","url":"http://u","isVl":true}}`: warm,
 	} {
 		in(t, func(w *world) {
-			o := &sdk.Options{ResolveModel: func(context.Context, *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) { return result, nil }}
+			o := &sdk.Options{ResolveModel: func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+				return result, nil
+			}}
 			got, failed := inquire(w, o, agent.Qoder, &scripted.ModelPolicy{})
 			assert.JSONEq(w, want, got)
 			assert.Empty(w, failed)

@@ -136,7 +136,7 @@ func resultIn(v any, err error) *ResultMessage {
 	if r, ok := v.(*ResultMessage); ok && r != nil {
 		return r
 	}
-	if e, ok := errors.AsType[*StructuredOutputError](err); ok {
+	if e, ok := errors.AsType[*session.StructuredOutputError](err); ok {
 		return e.Result
 	}
 	if e, ok := errors.AsType[*ResultError](err); ok {

@@ -18,7 +18,7 @@ import (
 // before the error, or nil. opts may be nil. Options.OnMessage gets every message.
 //
 // If ctx ends, the agent is interrupted and stopped, and the error is an
-// *[UnfinishedError] that says what Run waited for. Run returns at most
+// *[session.UnfinishedError] that says what Run waited for. Run returns at most
 // Options.CloseTimeout after the end of ctx, usually within 0.1 s.
 func Run(ctx context.Context, prompt string, opts *Options) (*ResultMessage, error) {
 	o := copied(opts)

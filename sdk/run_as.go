@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // RunAs is like [Run] and decodes the answer into a T, which must be a struct or a map
@@ -20,7 +21,7 @@ import (
 //
 // Troupe checks the answer, too. If it is missing or does not fit, Troupe tells the
 // model what is wrong and asks again in the same session, up to Options.OutputRepairs
-// times. If the last answer does not fit, the error is a *[StructuredOutputError]. If
+// times. If the last answer does not fit, the error is a *[session.StructuredOutputError]. If
 // the agent itself has given up after several attempts, RunAs does not ask again. opts
 // may be nil; it must not set OutputFormat. The end of ctx has the same effect as in
 // [Run]. In a conversation use [AskAs].
@@ -47,7 +48,7 @@ func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *Result
 // OutputFormatOf returns the Options.OutputFormat for answers that decode into a T, as
 // in [RunAs]. A client needs it for [AskAs]. If T has no JSON schema, the error is a
 // *[ConfigError].
-func OutputFormatOf[T any]() (*OutputFormat, error) {
+func OutputFormatOf[T any]() (*session.OutputFormat, error) {
 	schema, err := outputSchema[T]()
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func OutputFormatOf[T any]() (*OutputFormat, error) {
 // is a *[ConfigError].
 //
 // If the answer is missing or does not fit, AskAs asks again in another turn, up to
-// Options.OutputRepairs times; then the error is a *[StructuredOutputError]. If the
+// Options.OutputRepairs times; then the error is a *[session.StructuredOutputError]. If the
 // result is a failure, the error is a *[ResultError]. If no other goroutine reads the
 // messages, AskAs reads and drops the messages of its turns. If ctx ends, the session
 // and the turn continue; [Client.Interrupt] ends the turn.
@@ -178,7 +179,7 @@ func untilFit(prompt string, again int, fits func(json.RawMessage) error, ask fu
 	for ; ; again-- {
 		r, err := ask(prompt)
 		if failed, ok := errors.AsType[*ResultError](err); ok && failed.Result.Subtype == protocol.ResultErrorMaxStructuredRetry {
-			return r, &StructuredOutputError{Result: r, Err: err}
+			return r, &session.StructuredOutputError{Result: r, Err: err}
 		}
 		if err != nil {
 			return r, err
@@ -188,7 +189,7 @@ func untilFit(prompt string, again int, fits func(json.RawMessage) error, ask fu
 			return r, nil
 		}
 		if again <= 0 {
-			return r, &StructuredOutputError{Result: r, Err: misfit}
+			return r, &session.StructuredOutputError{Result: r, Err: misfit}
 		}
 		prompt = fmt.Sprintf("Your answer cannot be used: %v. Give the whole answer again, as structured output that follows its schema.", misfit)
 	}

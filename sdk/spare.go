@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // awaitClaim is the flag that parks Claude Code (observed on 2.1.329).
@@ -39,7 +40,7 @@ type Claim struct {
 	// AppendSystemPrompt is appended to the system prompt.
 	AppendSystemPrompt string
 	// Agents are the subagents by name, as in [Options].
-	Agents map[string]AgentDefinition
+	Agents map[string]session.AgentDefinition
 	// Title is the session's title.
 	Title string
 	// WorkspaceTrust says that the user trusts the directory.

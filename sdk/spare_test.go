@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // spare is a spare whose agent answers claims like this.
@@ -48,7 +49,7 @@ func TestClaim(t *testing.T) {
 		"everything": {sdk.Claim{
 			Cwd: "/w", Env: map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "t"}, AdditionalDirectories: []string{"/d"},
 			PermissionMode: sdk.ModePlan, AppendSystemPrompt: "a", Title: "t",
-			Agents:         map[string]sdk.AgentDefinition{"helper": {Description: "d", Prompt: "p <&>"}},
+			Agents:         map[string]session.AgentDefinition{"helper": {Description: "d", Prompt: "p <&>"}},
 			WorkspaceTrust: &protocol.WorkspaceTrust{Accepted: true, Directory: "/w"},
 			Settings:       json.RawMessage(`{"effortLevel":"high"}`),
 		}, `{"subtype":"claim_session","cwd":"/w","env":{"CLAUDE_CODE_OAUTH_TOKEN":"t"},"additional_directories":["/d"],
@@ -103,7 +104,7 @@ func TestPrewarmChecksItsOptions(t *testing.T) {
 	}
 }
 
-type nowhere struct{ sdk.Spawner }
+type nowhere struct{ session.Spawner }
 
 func TestASpareThatDoesNotStartLeavesNoDirectory(t *testing.T) {
 	t.Parallel()

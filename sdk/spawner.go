@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// SpawnThrough returns a [Spawner] that starts agents with another command of this
+// SpawnThrough returns a [session.Spawner] that starts agents with another command of this
 // machine: in a container (docker run), as another user (setpriv), on another machine
 // (ssh). wrap gets the agent's command and returns the command line to start instead.
 // That command line usually ends with [session.Command.Argv]:
@@ -31,7 +31,7 @@ import (
 // The command must pass stdin and stdout on unchanged, without a terminal
 // (docker run -i and not -t), and end when its stdin ends. wrap may be called many
 // times concurrently. Options.Backend must be set. See examples/container.
-func SpawnThrough(wrap func(c *session.Command) (argv []string, remove func(context.Context) error, err error)) Spawner {
+func SpawnThrough(wrap func(c *session.Command) (argv []string, remove func(context.Context) error, err error)) session.Spawner {
 	return through(wrap)
 }
 

@@ -191,11 +191,11 @@ func readPrompt(d *dialect.Input) error {
 
 // emptyPrompt warns of a Claude Code that has tools, and was not given a system prompt: its
 // model has no instructions for them.
-func emptyPrompt(o *Options, what *backend.Agent) (Warning, bool) {
+func emptyPrompt(o *Options, what *backend.Agent) (session.Warning, bool) {
 	if what.Dialect == nil || what.Dialect.Name() != claude.Name || !what.Local() || !o.SystemPrompt.IsZero() || o.Tools.IsNone() {
-		return Warning{}, false
+		return session.Warning{}, false
 	}
-	return Warning{Option: "SystemPrompt", Problem: "is not given, so it is empty: the model has tools, without Claude Code's instructions for them",
+	return session.Warning{Option: "SystemPrompt", Problem: "is not given, so it is empty: the model has tools, without Claude Code's instructions for them",
 		Fix: `use PresetPrompt("") for Claude Code's own ({"type":"preset"} in a file of options), or PromptText("") to leave it empty`}, true
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -29,9 +30,9 @@ func TestUnattendedRefusesWhatCouldWait(t *testing.T) {
 			o:    sdk.Options{Policy: &sdk.Policy{Allow: []string{"Read"}, Deny: []string{"AskUserQuestion"}}, DisallowedTools: []string{"ExitPlanMode"}},
 			open: []string{"calls that no rule names"},
 		},
-		"the agent decides": {o: sdk.Options{Policy: &sdk.Policy{Default: sdk.DefaultAgent}}, open: []string{"calls that no rule names", "AskUserQuestion", "ExitPlanMode"}},
-		"an ask rule":       {o: sdk.Options{Policy: &sdk.Policy{Default: sdk.DefaultDeny, Ask: []string{"Bash(git push:*)"}}}, open: []string{"the ask rule Bash(git push:*)"}},
-		"deny":              {o: sdk.Options{Policy: &sdk.Policy{Default: sdk.DefaultDeny}}},
+		"the agent decides": {o: sdk.Options{Policy: &sdk.Policy{Default: policy.Agent}}, open: []string{"calls that no rule names", "AskUserQuestion", "ExitPlanMode"}},
+		"an ask rule":       {o: sdk.Options{Policy: &sdk.Policy{Default: policy.Deny, Ask: []string{"Bash(git push:*)"}}}, open: []string{"the ask rule Bash(git push:*)"}},
+		"deny":              {o: sdk.Options{Policy: &sdk.Policy{Default: policy.Deny}}},
 		"a callback":        {o: sdk.Options{CanUseTool: yes}},
 		"both":              {o: sdk.Options{CanUseTool: yes, Policy: &sdk.Policy{Ask: []string{"Bash"}}}},
 	} {
@@ -69,7 +70,7 @@ func TestUnattendedNeverWaits(t *testing.T) {
 	}
 	in(t, func(w *world) {
 		o := w.options(turn(bash(), scripted.Text("done")))
-		o.Unattended, o.Policy = true, &sdk.Policy{Default: sdk.DefaultDeny}
+		o.Unattended, o.Policy = true, &sdk.Policy{Default: policy.Deny}
 		r, err := sdk.Run(w.Context(), "hi", o)
 		require.NoError(w, err)
 		require.Len(w, r.PermissionDenials, 1)

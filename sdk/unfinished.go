@@ -27,9 +27,9 @@ type progress struct {
 	messages int
 	called   int
 	tools    []tool
-	last     *AssistantMessage // the last one that has a text
-	pulling  time.Time         // since when the prompt's next message is waited for; zero: it is not
-	err      *UnfinishedError  // the first one
+	last     *AssistantMessage        // the last one that has a text
+	pulling  time.Time                // since when the prompt's next message is waited for; zero: it is not
+	err      *session.UnfinishedError // the first one
 }
 
 type tool struct {
@@ -74,7 +74,7 @@ func (p *progress) pull(now bool) {
 
 // stopped makes the error of a context that has ended with err. The first call
 // describes the session, which is to be closed only afterwards.
-func (p *progress) stopped(s *runtime.Session, err error) *UnfinishedError {
+func (p *progress) stopped(s *runtime.Session, err error) *session.UnfinishedError {
 	e, now := s.Unfinished(p.doing, err), p.clock.Now() // it waits, so without the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -132,7 +132,7 @@ func TestEndedContextSaysWhatWasWaitedFor(t *testing.T) {
 					err := run(ctx, test.options(w))
 					require.ErrorIs(w, err, context.DeadlineExceeded)
 					require.ErrorIs(w, err, context.Cause(ctx))
-					var unfinished *sdk.UnfinishedError
+					var unfinished *session.UnfinishedError
 					require.ErrorAs(w, err, &unfinished)
 					assert.Equal(w, test.state, unfinished.State)
 					assert.Equal(w, test.waits, whats(unfinished.Waits))
@@ -167,7 +167,7 @@ func TestEndedContextNamesTheCallback(t *testing.T) {
 		}
 		_, err := sdk.Run(ctx, "hi", o)
 		require.ErrorIs(w, err, context.Canceled)
-		var unfinished *sdk.UnfinishedError
+		var unfinished *session.UnfinishedError
 		require.ErrorAs(w, err, &unfinished)
 		assert.Contains(w, whats(unfinished.Waits), "permission request Bash")
 	})
@@ -183,7 +183,7 @@ func TestEndedContextSaysThatThePromptWasWaitedFor(t *testing.T) {
 		_, err := sdk.Collect(sdk.Stream(ctx, stream(ctx, func(ctx context.Context) (sdk.UserMessage, error) {
 			return sdk.UserMessage{}, w.rt.Executor().Await(ctx, nil)
 		}), w.options()))
-		var unfinished *sdk.UnfinishedError
+		var unfinished *session.UnfinishedError
 		require.ErrorAs(w, err, &unfinished)
 		assert.Equal(w, []string{"the prompt's next message"}, whats(unfinished.Waits))
 	})
@@ -223,7 +223,7 @@ func TestEndedContextEndsARunWithinCloseTimeout(t *testing.T) {
 				o.CloseTimeout = 7 * time.Second
 				began := w.rt.Clock().Now()
 				_, err := sdk.Run(w.limited(time.Second), "hi", o)
-				var unfinished *sdk.UnfinishedError
+				var unfinished *session.UnfinishedError
 				require.ErrorAs(w, err, &unfinished)
 				assert.LessOrEqual(w, w.rt.Clock().Now().Sub(began), 8*time.Second)
 			})
@@ -241,7 +241,7 @@ func TestEndedContextEndsTheRunOfAnAgentThatNeverFallsSilent(t *testing.T) {
 		o.InterruptGrace = time.Millisecond
 		return o
 	}
-	var unfinished *sdk.UnfinishedError
+	var unfinished *session.UnfinishedError
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := options()

@@ -221,7 +221,9 @@ func (want *launched) callbacks(t *testing.T, o *Options) {
 		}
 	}
 	if f.ResolveModel {
-		o.ResolveModel = func(context.Context, *ModelPolicyRequest) (ModelPolicyResult, error) { return ModelPolicyResult{}, nil }
+		o.ResolveModel = func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+			return protocol.ModelPolicyReply{}, nil
+		}
 	}
 	if f.Artifacts {
 		o.ResolveSessionArtifacts = func(context.Context, *protocol.ResolveSessionArtifactsRequest) (json.RawMessage, error) {

@@ -108,8 +108,8 @@ func TestCancelledOnQoder(t *testing.T) {
 func TestLoginsHaveConstructors(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/function/accessTokenFromEnv")
-	assert.Equal(t, &sdk.Auth{Type: "accessToken", EnvVar: "QODER_PERSONAL_ACCESS_TOKEN"}, sdk.AccessTokenFromEnv(""))
-	assert.Equal(t, &sdk.Auth{Type: "accessToken", EnvVar: "MINE"}, sdk.AccessTokenFromEnv("MINE"))
+	assert.Equal(t, &session.Auth{Type: "accessToken", EnvVar: "QODER_PERSONAL_ACCESS_TOKEN"}, sdk.AccessTokenFromEnv(""))
+	assert.Equal(t, &session.Auth{Type: "accessToken", EnvVar: "MINE"}, sdk.AccessTokenFromEnv("MINE"))
 }
 
 func TestPromptFileOnQoder(t *testing.T) {
@@ -355,7 +355,7 @@ func TestCapabilityThatIsMissing(t *testing.T) {
 		c := w.connect(w.like(agent.Qoder, scripted.Script{Capabilities: []string{"plan_mode_v1"}}))
 		defer w.close(c)
 		_, err := c.Goal(w.Context())
-		var lacks *sdk.UnsupportedCapabilityError
+		var lacks *session.UnsupportedCapabilityError
 		require.ErrorAs(w, err, &lacks)
 		assert.Equal(w, "goal_v1", lacks.Capability)
 		require.NoError(w, c.SetPlanMode(w.Context(), true))

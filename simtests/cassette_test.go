@@ -12,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
 )
 
@@ -200,7 +201,7 @@ func TestCassetteOfTheRealAgent(t *testing.T) {
 	dir := t.TempDir()
 	host := func(t require.TestingT, asked *[]string) *sdk.Options {
 		o := shopOptions(t)
-		o.SystemPrompt, o.Env = sdk.SystemPrompt{}, nil
+		o.SystemPrompt, o.Env = session.SystemPrompt{}, nil
 		o.Cwd, o.AdditionalDirectories, o.SettingSources = dir, []string{dir}, sdk.None()
 		o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			*asked = append(*asked, r.ToolName)

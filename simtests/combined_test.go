@@ -129,7 +129,7 @@ func gatesOf(w *simtests.World) []sdk.Hook {
 		return sdk.PreToolUseOutput{}, nil
 	}
 	all := []sdk.Hook{
-		deny, sdk.OnPreToolUse(pass), sdk.OnPreToolUse(pass, sdk.Match("Edit")), sdk.OnPreToolUse(pass, sdk.OnFailure(sdk.ContinueOnFailure)),
+		deny, sdk.OnPreToolUse(pass), sdk.OnPreToolUse(pass, sdk.Match("Edit")), sdk.OnPreToolUse(pass, sdk.OnFailure(session.ContinueOnFailure)),
 		sdk.OnPostToolUse(func(context.Context, *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
 			return sdk.PostToolUseOutput{}, nil
 		}),

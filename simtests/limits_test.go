@@ -155,7 +155,7 @@ func limits() map[string]func(x *timed) {
 		"a call of the agent": func(x *timed) {
 			s := &scripted.Script{}
 			s.Misbehave.AnswerDelay = x.takes
-			c := x.Open(&sdk.Options{Limits: sdk.Limits{Control: x.limit}, OnEvent: x.saw}, s)
+			c := x.Open(&sdk.Options{Limits: session.Limits{Control: x.limit}, OnEvent: x.saw}, s)
 			began := x.Elapsed()
 			err := c.SetModel(x.Context(), "sonnet")
 			x.took(x.inTime(), began)
@@ -169,7 +169,7 @@ func limits() map[string]func(x *timed) {
 			s := &scripted.Script{}
 			s.Misbehave.Initialize.Delay = x.takes
 			began := x.Elapsed()
-			_, err := x.Dial(&sdk.Options{Limits: sdk.Limits{Initialize: x.limit}}, s)
+			_, err := x.Dial(&sdk.Options{Limits: session.Limits{Initialize: x.limit}}, s)
 			if x.late {
 				x.is(err, "Limits.Initialize")
 				return
@@ -179,7 +179,7 @@ func limits() map[string]func(x *timed) {
 		},
 		"the start of the process": func(x *timed) {
 			began := x.Elapsed()
-			_, err := x.Runtime().Open(x.Context(), runtime.Spec{Dialect: claude.New(), Options: session.Options{Spawner: hesitant{x}, Limits: sdk.Limits{Start: x.limit}}})
+			_, err := x.Runtime().Open(x.Context(), runtime.Spec{Dialect: claude.New(), Options: session.Options{Spawner: hesitant{x}, Limits: session.Limits{Start: x.limit}}})
 			if x.late {
 				x.is(err, "Limits.Start")
 				return
@@ -189,7 +189,7 @@ func limits() map[string]func(x *timed) {
 		},
 		"progress": func(x *timed) {
 			first := x.limit / 2
-			c := x.opens(&sdk.Options{Limits: sdk.Limits{Stall: x.limit}}, scripted.Delay(first), scripted.Text("hm"), scripted.Delay(x.takes), scripted.Text("done"))
+			c := x.opens(&sdk.Options{Limits: session.Limits{Stall: x.limit}}, scripted.Delay(first), scripted.Text("hm"), scripted.Delay(x.takes), scripted.Text("done"))
 			began := x.Elapsed()
 			_, result, err := x.Ask(c, "go")
 			require.NoError(x, err)
@@ -201,7 +201,7 @@ func limits() map[string]func(x *timed) {
 		},
 		"progress after the interrupt": func(x *timed) {
 			kill := time.Duration(1+x.Rand().IntN(60)) * time.Second
-			s, err := x.Runtime().Open(x.Context(), runtime.Spec{Dialect: claude.New(), Program: silent{}, Options: session.Options{OnEvent: x.saw, Limits: sdk.Limits{Stall: x.limit, StallKill: kill, Control: -1}}})
+			s, err := x.Runtime().Open(x.Context(), runtime.Spec{Dialect: claude.New(), Program: silent{}, Options: session.Options{OnEvent: x.saw, Limits: session.Limits{Stall: x.limit, StallKill: kill, Control: -1}}})
 			require.NoError(x, err)
 			began := x.Elapsed()
 			turn, err := s.Send(x.Context(), &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})
@@ -224,7 +224,7 @@ func limits() map[string]func(x *timed) {
 				steps[i] = &scripted.APIRetry{Attempt: i + 1, Delay: each, Status: status}
 			}
 			text := "overloaded"
-			c := x.opens(&sdk.Options{Limits: sdk.Limits{Retry: x.limit}}, append(steps, &scripted.Result{Subtype: "success", IsError: new(true), Text: &text})...)
+			c := x.opens(&sdk.Options{Limits: session.Limits{Retry: x.limit}}, append(steps, &scripted.Result{Subtype: "success", IsError: new(true), Text: &text})...)
 			all, limit := each*time.Duration(n), x.limit
 			if status == 401 {
 				limit = 0
@@ -244,7 +244,7 @@ func limits() map[string]func(x *timed) {
 			require.NoError(x, err)
 		},
 		"the reader": func(x *timed) {
-			c := x.opens(&sdk.Options{Limits: sdk.Limits{Messages: 2, Consumer: x.limit}}, &scripted.Flood{Count: 9, Size: 10})
+			c := x.opens(&sdk.Options{Limits: session.Limits{Messages: 2, Consumer: x.limit}}, &scripted.Flood{Count: 9, Size: 10})
 			began := x.Elapsed()
 			turn, err := c.Send(x.Context(), sdk.UserText("go"))
 			require.NoError(x, err)

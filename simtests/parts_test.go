@@ -115,7 +115,7 @@ func TestCallHook(t *testing.T) {
 		out, err := simtests.CallHook(ctx, noPush(), bash("fail"))
 		require.ErrorIs(t, err, errBroken)
 		require.Equal(t, protocol.HookDeny, decision(out))
-		out, err = simtests.CallHook(ctx, noPush(sdk.OnFailure(sdk.ContinueOnFailure)), bash("fail"))
+		out, err = simtests.CallHook(ctx, noPush(sdk.OnFailure(session.ContinueOnFailure)), bash("fail"))
 		require.ErrorIs(t, err, errBroken)
 		require.Equal(t, protocol.HookPermission(""), decision(out))
 	})

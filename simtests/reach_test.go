@@ -144,7 +144,7 @@ func talk(w *simtests.World, resume string) string {
 		Hooks: []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			return sdk.PreToolUseOutput{}, nil
 		})},
-		Limits: sdk.Limits{Messages: 4 + w.Rand().IntN(8), Consumer: time.Duration(w.Rand().IntN(2)) * 30 * time.Second},
+		Limits: session.Limits{Messages: 4 + w.Rand().IntN(8), Consumer: time.Duration(w.Rand().IntN(2)) * 30 * time.Second},
 	}
 	supervised(w, o)
 	if w.Rand().IntN(8) == 0 {

@@ -207,7 +207,7 @@ func crams(w *simtests.World) {
 // callBehind makes a call whose answer lies behind what nobody reads.
 func callBehind(w *simtests.World) {
 	c, err := w.Dial(&sdk.Options{
-		Limits: sdk.Limits{Messages: 4, Bytes: 2000, HardBytes: 4000}, OnEvent: func(r session.EventRecord) { rows(w, r) },
+		Limits: session.Limits{Messages: 4, Bytes: 2000, HardBytes: 4000}, OnEvent: func(r session.EventRecord) { rows(w, r) },
 	}, &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Delay(time.Second), &scripted.Flood{Count: 40, Size: 200}}}}})
 	if err != nil {
 		return

@@ -13,7 +13,7 @@ import (
 // userMessage makes the message for the agent of the blocks of a prompt. Only what
 // initialize has promised is taken.
 func userMessage(prompt []acp.ContentBlock) (sdk.UserMessage, error) {
-	var blocks, context []sdk.ContentBlock
+	var blocks, context []protocol.ContentBlock
 	text := func(t string) *sdk.TextBlock { return &sdk.TextBlock{Text: t} }
 	for i, b := range prompt {
 		switch {

@@ -58,7 +58,7 @@ const (
 // Serve serves one editor: it reads r and writes w until r ends or ctx ends, and then
 // closes all sessions. It returns when their processes are gone, Options.CloseTimeout
 // (8 s if it is 0) and a second later at most, also if w has no reader. Nothing else
-// may write to w. The error is that of r, the cause of ctx, or a [*sdk.LeftoverError].
+// may write to w. The error is that of r, the cause of ctx, or a [*sessions.LeftoverError].
 func Serve(ctx context.Context, r io.Reader, w io.Writer, c Config) error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

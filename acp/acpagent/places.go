@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/sdk"
+	sessions "github.com/agent-troupe/troupe/session"
 )
 
 // places are the directories of the latest calls. The agent's shell moves by cd, and its
@@ -28,7 +29,7 @@ func (p *places) hook() sdk.Hook {
 			p.next = (p.next + 1) % len(p.calls)
 		}
 		return sdk.PreToolUseOutput{}, nil
-	}, sdk.OnFailure(sdk.ContinueOnFailure))
+	}, sdk.OnFailure(sessions.ContinueOnFailure))
 }
 
 // observable reports whether the agent can have a hook that only observes. Qoder denies a call

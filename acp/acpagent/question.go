@@ -8,12 +8,13 @@ import (
 
 	"github.com/agent-troupe/troupe/acp"
 	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/protocol/tools"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // questions shows the questions of an AskUserQuestion call as a form. Next to each choice
 // there is a field for the person's own answer.
-func (s *session) questions(ctx context.Context, r *sdk.ToolPermissionRequest, questions []sdk.Question) sdk.PermissionResult {
+func (s *session) questions(ctx context.Context, r *sdk.ToolPermissionRequest, questions []tools.Question) sdk.PermissionResult {
 	can := s.server.capabilities().Elicitation
 	if can == nil || can.Form == nil {
 		return sdk.Deny("The editor cannot show questions. Ask in the conversation.")

@@ -153,7 +153,7 @@ func (s *soaking) session(rt *runtime.Runtime, rng *rand.Rand) error {
 		turns.Wait()
 	}
 	err := c.Close(ctx)
-	var left *sdk.LeftoverError
+	var left *session.LeftoverError
 	if errors.As(err, &left) || errors.Is(err, context.DeadlineExceeded) {
 		s.violate("close: %v", err)
 	}

@@ -38,7 +38,7 @@ func talkative(w *simtests.World, r *rig) {
 	}
 	o := &sdk.Options{
 		Tracer: r.Session, SessionID: id + "9", MaxRestarts: 1, PermissionTimeout: time.Second,
-		Env: map[string]string{"TOKEN": planted("env")}, SystemPrompt: sdk.SystemPrompt{Append: planted("system prompt"), Preset: true},
+		Env: map[string]string{"TOKEN": planted("env")}, SystemPrompt: session.SystemPrompt{Append: planted("system prompt"), Preset: true},
 		Title: planted("title"), SDKMCPServers: []*sdk.MCPServer{server},
 		CanUseTool: func(ctx context.Context, req *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 			switch req.ToolUseID {

@@ -21,7 +21,7 @@ func program() agent.Program {
 }
 
 // rehearsal prints the command line, and starts this program as the agent.
-func rehearsal(in container) sdk.Spawner {
+func rehearsal(in container) session.Spawner {
 	return sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 		fmt.Println("would start:", strings.Join(in.commandLine("agent-NAME", c), " "))
 		self, err := os.Executable()

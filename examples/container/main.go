@@ -39,7 +39,7 @@ type container struct {
 }
 
 // spawner starts each agent in a container.
-func (in container) spawner() sdk.Spawner {
+func (in container) spawner() session.Spawner {
 	return sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
 		name := "agent-" + strings.ToLower(rand.Text())
 		return in.commandLine(name, c), func(ctx context.Context) error {

@@ -27,11 +27,11 @@ import (
 type routes struct {
 	byPurpose map[string]string
 	otherwise string
-	own       sdk.CustomModel // for subagents, if it has a key
+	own       protocol.CustomModel // for subagents, if it has a key
 	say       func(...any)
 }
 
-func (r *routes) resolve(_ context.Context, q *sdk.ModelPolicyRequest) (sdk.ModelPolicyResult, error) {
+func (r *routes) resolve(_ context.Context, q *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 	if q.Purpose == "subagent" && r.own.APIKey != "" {
 		r.say("subagent -> the user's own,", r.own) // the key is not shown
 		return sdk.UseOwnModel("own-model", r.own), nil
@@ -78,7 +78,7 @@ func run(ctx context.Context, agent, prompt, key string, out io.Writer) error {
 	router := &routes{
 		byPurpose: map[string]string{"main": "performance", "web_fetch": "lite", "compact": "lite"},
 		otherwise: "auto", say: say,
-		own: sdk.CustomModel{Provider: "acme", APIKey: key},
+		own: protocol.CustomModel{Provider: "acme", APIKey: key},
 	}
 	opts.ResolveModel = router.resolve
 	answer, err := sdk.Run(ctx, prompt, opts)

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
 
@@ -86,7 +87,7 @@ func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
 		return c.outputLost(out.failed())
 	case err == nil:
 		return exitOK
-	case is[*sdk.LeftoverError](err):
+	case is[*session.LeftoverError](err):
 		c.note("%s", printable(err.Error()))
 		return exitLeftover
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):

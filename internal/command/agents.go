@@ -147,7 +147,7 @@ func (s *settings) playScript(file string) error {
 }
 
 // qoderAuth is the token in the environment, or else the login of the CLI.
-func qoderAuth(getenv func(string) string) *sdk.Auth {
+func qoderAuth(getenv func(string) string) *session.Auth {
 	if getenv(session.DefaultTokenEnv) != "" {
 		return sdk.AccessTokenFromEnv("")
 	}

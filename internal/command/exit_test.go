@@ -15,7 +15,7 @@ import (
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	good, bad := &sdk.ResultMessage{Subtype: "success"}, &sdk.ResultMessage{Subtype: "error_max_turns"}
-	left := &sdk.LeftoverError{Err: errors.New("one is stuck")}
+	left := &session.LeftoverError{Err: errors.New("one is stuck")}
 	died := &sdk.ExitError{During: "a turn"}
 	for _, c := range []struct {
 		o    outcome

@@ -50,7 +50,7 @@ func (l *eventLog) finish(ctx context.Context) {
 
 // logWarnings logs what is legal in the options and probably not meant. That a
 // rule allows what would be asked for is what the rule is for.
-func logWarnings(log *slog.Logger, s *settings, all []sdk.Warning) {
+func logWarnings(log *slog.Logger, s *settings, all []session.Warning) {
 	for _, w := range all {
 		if w.Option != "CanUseTool" {
 			log.Warn(s.inTerms(w.String()))

@@ -68,7 +68,7 @@ func TestVariantsArePointers(t *testing.T) {
 		{"supervisor.Event", "supervisor.RestartScheduled"},
 		{"supervisor.Action", "supervisor.StartChild"},
 		{"sdk.Message", "sdk.ResultMessage"},
-		{"sdk.ContentBlock", "sdk.TextBlock"},
+		{"protocol.ContentBlock", "sdk.TextBlock"},
 		{"protocol.HookInput", "protocol.PreToolUseInput"},
 		{"tools.Input", "tools.BashInput"},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Can a file of the project switch the host's gates off?
@@ -15,17 +16,17 @@ func TestCLIProjectSwitchesGatesOff(t *testing.T) {
 	for name, set := range map[string]func(r *rig, o *sdk.Options){
 		"project settings env": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project local settings env": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.local.json", `{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"settings option env":    func(r *rig, o *sdk.Options) { o.Settings = json.RawMessage(`{"env":{"CLAUDE_CODE_SIMPLE":"1"}}`) },
 		"disableAllHooks option": func(r *rig, o *sdk.Options) { o.Settings = json.RawMessage(`{"disableAllHooks":true}`) },
 		"project disableAllHooks": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"disableAllHooks":true}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"disableBypass etc": func(r *rig, o *sdk.Options) { o.Settings = json.RawMessage(`{"hooks":{"PreToolUse":[]}}`) },
 		"host environment":  func(r *rig, o *sdk.Options) { t.Setenv("CLAUDE_CODE_SIMPLE", "1"); o.CleanEnv = false },

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Every option that can hold a secret holds one that names it; then all ways
@@ -31,7 +32,7 @@ func secretOptions(b sdk.Backend) *sdk.Options {
 			"stdio": {Type: "stdio", Command: "x", Args: []string{"--token", "SECRET-mcparg"}, Env: map[string]string{"T": "SECRET-mcpenv"}},
 			"http":  {Type: "http", URL: "https://u:SECRET-mcpuser@h/x?k=SECRET-mcpquery", Headers: map[string]string{"Authorization": "Bearer SECRET-mcpheader"}, HeadersHelper: "echo SECRET-helper", OAuth: json.RawMessage(`{"clientSecret":"SECRET-oauth"}`)},
 		},
-		Auth: &sdk.Auth{Type: "accessToken", AccessToken: "SECRET-auth", ServiceAccountKey: "SECRET-sak"},
+		Auth: &session.Auth{Type: "accessToken", AccessToken: "SECRET-auth", ServiceAccountKey: "SECRET-sak"},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // What hides the callback on the real agent, and what Troupe says of it.
@@ -38,44 +39,44 @@ func TestCLIShadows(t *testing.T) {
 		},
 		"project settings, by default": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"permissions":{"allow":["Bash"]}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project mode, by default": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"permissions":{"defaultMode":"bypassPermissions"}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project hook, by default": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"touch `+r.at("HOOKED")+`"}]}]}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project mcp, by default": func(r *rig, o *sdk.Options) {
 			r.write(".mcp.json", `{"mcpServers":{"x":{"command":"touch","args":["`+r.at("MCPED")+`"]}}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project mcp, enabled": func(r *rig, o *sdk.Options) {
 			r.write(".mcp.json", `{"mcpServers":{"x":{"command":"touch","args":["`+r.at("MCPED")+`"]}}}`)
 			r.write(".claude/settings.json", `{"enableAllProjectMcpServers":true}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project mcp, sources none": func(r *rig, o *sdk.Options) {
 			r.write(".mcp.json", `{"mcpServers":{"x":{"command":"touch","args":["`+r.at("MCPED")+`"]}}}`)
 		},
 		"project helper, by default": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"apiKeyHelper":"touch `+r.at("HELPED")+`; echo x"}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"project env, by default": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"env":{"GIT_PAGER":"x"}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 		},
 		"policy deny + project allow": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"permissions":{"allow":["Bash"]}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 			o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)"}}
 		},
 		"project disableAllHooks": func(r *rig, o *sdk.Options) {
 			r.write(".claude/settings.json", `{"disableAllHooks":true,"permissions":{"allow":["Bash"]}}`)
-			o.SettingSources = sdk.Set{}
+			o.SettingSources = session.Set{}
 			o.Policy = &sdk.Policy{Deny: []string{"Bash(touch:*)"}}
 		},
 		"settings allowManagedHooksOnly": func(r *rig, o *sdk.Options) {
@@ -148,7 +149,7 @@ func TestCLIAgentWithAMode(t *testing.T) {
 			}
 			return sdk.Allow(), nil
 		}
-		o.Agents = map[string]sdk.AgentDefinition{"worker": {Description: "d", Prompt: "p", PermissionMode: sdk.PermissionMode(mode)}}
+		o.Agents = map[string]session.AgentDefinition{"worker": {Description: "d", Prompt: "p", PermissionMode: sdk.PermissionMode(mode)}}
 		c := sdk.NewClient(o)
 		if err := c.Connect(r.ctx); err != nil {
 			t.Logf("%q connect: %v", mode, err)

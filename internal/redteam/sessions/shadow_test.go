@@ -59,9 +59,9 @@ func TestShadowsAreWarned(t *testing.T) {
 		"mode auto":               func(o *sdk.Options) { o.PermissionMode = sdk.ModeAuto },
 		"prompts none":            func(o *sdk.Options) { o.PermissionPrompts = "none" },
 		"env skip":                func(o *sdk.Options) { o.Env = map[string]string{"CLAUDE_CODE_DISABLE_HOOKS": "1"} },
-		"setting sources default": func(o *sdk.Options) { o.SettingSources = sdk.Set{} },
+		"setting sources default": func(o *sdk.Options) { o.SettingSources = session.Set{} },
 		"agents mode": func(o *sdk.Options) {
-			o.Agents = map[string]sdk.AgentDefinition{"a": {Description: "d", Prompt: "p", PermissionMode: "bypassPermissions"}}
+			o.Agents = map[string]session.AgentDefinition{"a": {Description: "d", Prompt: "p", PermissionMode: "bypassPermissions"}}
 		},
 		"mcp always allow": func(o *sdk.Options) {
 			o.MCPServers = map[string]sdk.MCPServerConfig{"x": {Command: "x", Tools: []session.MCPToolPolicy{{Name: "y", PermissionPolicy: "always_allow"}}}}
