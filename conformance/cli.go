@@ -23,7 +23,7 @@ const (
 	ClaudeOlder Agent = "claude-older"
 	// Qoder is qodercli.
 	Qoder Agent = "qoder"
-	// ACPSDK is no agent: the npm package by which editors drive agents.
+	// ACPSDK is not an agent: the npm package by which editors drive agents.
 	ACPSDK Agent = "acp-sdk"
 	// ACPExample is the example agent of that package.
 	ACPExample Agent = "acp-example"

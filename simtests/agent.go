@@ -52,7 +52,7 @@ type program struct {
 	// Guarded by the world's mutex.
 	started int            // processes
 	begun   int            // of them, those that began a session under its id, because the one before did not find it
-	rested  int            // how often the session was passivated: the process after that is no restart
+	rested  int            // how often the session was passivated: the process after that is not a restart
 	sent    map[string]int // user messages by uuid, and the process that one was last written to
 	wrote   []*content     // of all processes, in order
 	read    int            // of wrote, those that a reader is past

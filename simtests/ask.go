@@ -8,8 +8,8 @@ import (
 
 // Ask sends a prompt and reads the turn to its end. It returns the turn's messages, the
 // result among them, and the result. Of an error that ends the turn early the messages
-// so far are returned, too. A result that says that the turn failed is no error; see
-// sdk.ResultMessage.Failed.
+// so far are returned, too. A result that says that the turn failed is not an error;
+// see sdk.ResultMessage.Failed.
 func Ask(ctx context.Context, c *sdk.Client, prompt string) ([]sdk.Message, *sdk.ResultMessage, error) {
 	turn, err := c.Send(ctx, sdk.UserText(prompt))
 	if err != nil {

@@ -35,7 +35,7 @@ type requestKey struct {
 type toolCall struct {
 	allowed bool // by a callback, in time
 	failed  int  // PreToolUse hooks that deny when they fail, and failed
-	stopped bool // an answer to a hook denied it, or the agent gave up a hook, which is no leave to go on
+	stopped bool // an answer to a hook denied it, or the agent gave up a hook, which does not allow the call
 }
 
 // requests are those that wait for one kind of callback.
@@ -108,7 +108,7 @@ func (c *toolCalls) givesUp(k requestKey, now time.Time) {
 }
 
 // answered notes the answer to a request. Once all hooks of a call have their answers, it
-// returns why the call may not go on though no answer denies it, or "".
+// returns why the call must not run although no answer denies it, or "".
 func (c *toolCalls) answered(k requestKey, denies bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 //	start  the agent's arguments, when a process begins
 //	host   a frame of the host's
 //	agent  a frame of the agent's
-//	text   a line of the agent's that is no JSON
+//	text   a line of the agent's that is not JSON
 //	eof    true: the host closed stdin
 //	exit   how the agent ended: {"code":0} or {"signal":"KILL"}
 //

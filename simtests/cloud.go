@@ -87,7 +87,7 @@ func cloudFault(name string, kind faultKind, p float64, f func(*rand.Rand) cloud
 }
 
 // RequestLost lets a request to the cloud have its effect, and breaks the connection before
-// the answer. Streams of events have faults of their own.
+// the answer. Streams of events have separate faults.
 func RequestLost(p float64) Fault {
 	return cloudFault("RequestLost", faultRequest, p, func(*rand.Rand) cloudtest.Fault { return cloudtest.Fault{Lost: true} })
 }
@@ -99,7 +99,7 @@ func RequestRefused(p float64) Fault {
 
 // RequestFails answers a request to the cloud, also one for a stream of events, with an HTTP
 // status. 429 has a Retry-After header of 1 to 30 seconds. Whether the request has its effect
-// is drawn with a status of 500 or more; below, it has none.
+// is drawn with a status of 500 or more; below, it has no effect.
 func RequestFails(p float64, status int) Fault {
 	return cloudFault(fmt.Sprintf("RequestFails(%d)", status), faultAnswer, p, func(rng *rand.Rand) cloudtest.Fault {
 		fault := cloudtest.Fault{Status: status, NoEffect: rng.IntN(2) == 0}

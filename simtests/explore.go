@@ -101,10 +101,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Explore plays a scenario in many histories, each in a world of its own: first the
-// ones that failed before and are kept in testdata/simtests, then one for each seed.
-// A failure is made smaller, kept there, and reported once, with a token and the
-// command that plays it again.
+// Explore plays a scenario in many histories, each in a separate world: first the ones
+// that failed before and are kept in testdata/simtests, then one for each seed. A
+// failure is made smaller, kept there, and reported once, with a token and the command
+// that plays it again.
 //
 // Every world is a testing/synctest bubble, so the rules of that package hold for
 // the scenario: it must not wait for goroutines, channels or I/O from outside.
@@ -163,8 +163,8 @@ type verdict interface {
 	Logf(format string, args ...any)
 }
 
-// exploreTo is Explore with a test whose name and bubbles are used, and one that is
-// told what was found.
+// exploreTo is Explore with a test whose name and bubbles are used, and a verdict that
+// gets the failures.
 func exploreTo(t *testing.T, to verdict, c Config, scenario func(*World)) Report {
 	to.Helper()
 	c, err := c.withFlags()
@@ -407,8 +407,8 @@ func Main(m *testing.M) int {
 	}
 	flag.Parse()
 	// A world is small and soon gone: the collector would run many times in each. It runs
-	// when the heap has grown by the size of what lives, to which this belongs. Nobody
-	// touches it, so it takes no memory.
+	// when the heap has grown by the size of what lives, to which this belongs. It is
+	// never touched, so it takes no memory.
 	ballast := make([]byte, 64<<20)
 	defer goruntime.KeepAlive(ballast)
 	return m.Run()

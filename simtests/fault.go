@@ -73,8 +73,8 @@ const (
 // P sets the probability, from 0 to 1, that the fault happens each time it could.
 func (f Fault) P(p float64) Fault { f.p = p; return f }
 
-// During limits the fault to a part of virtual time, since the world began. until 0
-// is no end.
+// During limits the fault to a part of virtual time, since the world began. until 0: no
+// end.
 func (f Fault) During(from, until time.Duration) Fault { f.from, f.until = from, until; return f }
 
 // AtMost limits how often the fault happens in one history.
@@ -124,7 +124,7 @@ func BlockStdin(p float64, d time.Duration) Fault {
 // SplitWrites writes a line in pieces that the seed chooses.
 func SplitWrites(p float64) Fault { return Fault{name: "SplitWrites", kind: faultSplit, p: p} }
 
-// Noise writes a line that is no JSON before a line.
+// Noise writes a line that is not JSON before a line.
 func Noise(p float64) Fault {
 	return Fault{name: "Noise", kind: faultInsert, p: p, text: "warning: something the agent's runtime prints\n"}
 }
@@ -151,8 +151,7 @@ func APIRetryStorm(p float64, status, n int) Fault {
 // failed. An answer that crosses the cancel is dropped.
 func CancelInFlight(p float64) Fault { return Fault{name: "CancelInFlight", kind: faultCancel, p: p} }
 
-// UnknownAnswer writes a control response to a request that nobody made before a
-// line.
+// UnknownAnswer writes a control response without a request before a line.
 func UnknownAnswer(p float64) Fault {
 	return Fault{name: "UnknownAnswer", kind: faultInsert, p: p,
 		text: `{"type":"control_response","response":{"subtype":"success","request_id":"nobody-asked","response":{}}}` + "\n"}
@@ -169,7 +168,7 @@ func AnswerMissing(p float64) Fault { return Fault{name: "AnswerMissing", kind: 
 func AnswerLate(p float64) Fault { return Fault{name: "AnswerLate", kind: faultSwap, p: p} }
 
 // AnswersReordered holds an agent's answer to a call of the host back until the agent has
-// written its next answer, or for one second if there is none.
+// written its next answer, or for at most one second.
 func AnswersReordered(p float64) Fault {
 	return Fault{name: "AnswersReordered", kind: faultReorder, p: p}
 }
@@ -208,8 +207,8 @@ func OutliveCallback(p float64, callback string, d time.Duration) Fault {
 }
 
 // KillActor kills an actor of Troupe's before or after a message, or after one of its
-// effects. What it does is done by its next incarnation. More deaths than a session's
-// actors may have (three in 30 s) end the session.
+// effects. Its next incarnation continues. More deaths than a session's actors may have
+// (three in 30 s) end the session.
 func KillActor(p float64) Fault { return Fault{name: "KillActor", kind: faultActor, p: p} }
 
 // KillInside kills a session's supervisor or router in the middle of a message: after
@@ -222,7 +221,7 @@ func KillInside(p float64) Fault { return Fault{name: "KillInside", kind: faultI
 func KillStep(p float64) Fault { return Fault{name: "KillStep", kind: faultStep, p: p} }
 
 // KillFleet makes the actor that starts and stops sessions fail at a message, which is lost.
-// It has no supervisor, and goes on.
+// It has no supervisor, and continues.
 func KillFleet(p float64) Fault { return Fault{name: "KillFleet", kind: faultFleet, p: p} }
 
 // TranscriptMissing makes the transcript of a session absent when an agent resumes it.

@@ -42,8 +42,8 @@ func (l *leases) Acquire(_ context.Context, id string) (func(), error) {
 	}, nil
 }
 
-// begins holds a process against leased: nobody else runs the session that it was told to
-// run, and the host has its lease. It returns the session, or "".
+// begins checks the start of a process for leased: no other process runs its session, and
+// the host has the lease. It returns the session, or "".
 func (l *leases) begins(f *faulty, start agent.Launch) (id string) {
 	if id = named(start.Args); id == "" {
 		return ""
@@ -71,7 +71,7 @@ func (l *leases) ends(f *faulty, id string) {
 	}
 }
 
-// left looks for leases that nobody gives back any more.
+// left looks for leases that are never given back.
 func (l *leases) left() {
 	l.w.mu.Lock()
 	left := slices.Sorted(maps.Keys(l.held))
@@ -81,7 +81,7 @@ func (l *leases) left() {
 	}
 }
 
-// named is the session that a process is told to run; "": it chooses one itself.
+// named is the session that the arguments name; "": the agent chooses one itself.
 func named(args []string) string {
 	id := ""
 	for i, a := range args {

@@ -158,7 +158,7 @@ func (f *free) Quiet() {
 }
 
 // atWork reports whether a session neither waits for its user nor has ended, or has
-// ended and the world has not heard of it: events come on a task of their own.
+// ended and the world does not know it yet: events come on a separate task.
 func (f *free) atWork() bool {
 	open := make(map[string]bool)
 	for _, s := range f.w.rt.Sessions() {

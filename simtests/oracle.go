@@ -13,9 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// sound holds the failure of an actor against the faults: Troupe's own actors fail only
-// because the world killed them. What the user's children do is theirs. It returns what is
-// wrong, or "".
+// sound checks the failure of an actor against the faults: Troupe's own actors fail only
+// because the world killed them. Children of the user may fail. It returns what is wrong,
+// or "".
 func (w *World) sound(e supervisor.Event) string {
 	failed, ok := e.(*supervisor.ChildFailed)
 	if !ok || w.users[failed.Child] || w.meant(failed.Reason) {

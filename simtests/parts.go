@@ -27,7 +27,7 @@ type PartError struct {
 // Error implements error.
 func (e *PartError) Error() string { return fmt.Sprintf("simtests: %s: %s", e.Part, e.Problem) }
 
-// CallHook calls a hook as an agent does: in a session of its own, which checks the
+// CallHook calls a hook as an agent does: in a separate session, which checks the
 // hook's options, decodes the input, limits the time and checks the output.
 //
 // input is a value that encodes to a JSON object: the event's input type, such as
@@ -93,16 +93,16 @@ func hookInput(h sdk.Hook, input any) (agent.Object, error) {
 	if err != nil {
 		return nil, &PartError{part, err.Error()}
 	}
-	// A pattern that is no pattern is an error of the session's options.
+	// An invalid pattern is an error of the session's options.
 	if called, err := hooks.Matches(h.Event, h.Matcher, raw); err == nil && !called {
 		return nil, &PartError{part, fmt.Sprintf("its matcher %q does not take the input, so the agent does not call it", h.Matcher)}
 	}
 	return in, nil
 }
 
-// CallTool calls a tool of an in-process MCP server as an agent does: in a session
-// of its own, through the checks of the tool's arguments and result, and within its
-// time limit. No hook and no permission is asked about the call; see [AskPermission].
+// CallTool calls a tool of an in-process MCP server as an agent does: in a separate
+// session, through the checks of the tool's arguments and result, and within its time
+// limit. No hook and no permission is asked about the call; see [AskPermission].
 //
 // tool is the name that the server gives it, without mcp__. args is a value that
 // encodes to a JSON object; nil is an empty one.
@@ -140,7 +140,7 @@ func CallTool(ctx context.Context, server *sdk.MCPServer, tool string, args any)
 	return result, about(part, err)
 }
 
-// rpc makes a JSON-RPC request of a server in a session of its own.
+// rpc makes a JSON-RPC request of a server in a separate session.
 func rpc[Result any](ctx context.Context, server *sdk.MCPServer, method string, params agent.Object) (result Result, err error) {
 	message := agent.Object{"jsonrpc": "2.0", "id": 1, "method": method}
 	if params != nil {
@@ -192,9 +192,9 @@ type Permission struct {
 // tool is the name that the agent calls it by, such as Bash or mcp__shop__refund.
 // input is a value that encodes to a JSON object; nil is an empty one.
 //
-// A denial is no error. An error of CanUseTool or of a hook is one: it denied the
-// call, and the Permission says what the model reads. An empty name, and an input that is
-// no object, are a *[PartError]; options that cannot work are those of sdk.Client.Connect.
+// A denial is not an error. An error of CanUseTool or of a hook is one: it denied the call, and the
+// Permission says what the model reads. An empty name, and an input that is no object, are a
+// *[PartError]; options that cannot work are those of sdk.Client.Connect.
 //
 // Backend, Spawner, Runtime and Resume of the options do not count. AskPermission is safe
 // for concurrent use, and may be called in a testing/synctest bubble.

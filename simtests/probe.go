@@ -25,7 +25,7 @@ type part struct {
 	ended  *kernel.Promise[struct{}]
 }
 
-// openPart opens a session in a runtime of its own, with program as its agent.
+// openPart opens a session in a separate runtime, with program as its agent.
 func openPart(ctx context.Context, program agent.Program, o *sdk.Options) (*part, error) {
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -78,8 +78,8 @@ type probe struct {
 	answer  *kernel.Promise[json.RawMessage]
 }
 
-// ask opens a session and returns the answer to the request, nil if there is none.
-// The error is that of the session, or of its callback.
+// ask opens a session and returns the answer to the request, or nil. The error is that
+// of the session, or of its callback.
 func (p *probe) ask(ctx context.Context, o *sdk.Options) (json.RawMessage, error) {
 	p.answer = kernel.NewPromise[json.RawMessage]()
 	s, err := openPart(ctx, p, o)

@@ -19,7 +19,7 @@ type clientProgram struct {
 // content is a line of an agent's that its user reads.
 type content struct {
 	line    string // its label in the trace: the lines of a long history would fill the memory
-	partial bool   // it may be dropped when nobody reads
+	partial bool   // it may be dropped without a reader
 	whole   bool   // all of it was written
 }
 
@@ -87,8 +87,8 @@ func (p *program) writes(line []byte) *content {
 	return c
 }
 
-// reads holds a message against what the agent wrote. A reader begins at the first line
-// that fits: somebody may have read before it.
+// reads compares a message with the agent's lines. A reader begins at the first line
+// that fits: another reader may have read before it.
 func (p *program) reads(raw json.RawMessage) {
 	f, _ := protocol.ParseFrame(raw) // an agent's line was one
 	line := label(f)
@@ -114,8 +114,8 @@ func (p *program) reads(raw json.RawMessage) {
 	}
 }
 
-// readAll looks at what is left when the session was closed in order and the loop has
-// ended.
+// readAll checks for unread messages when the session was closed in order and the loop
+// has ended.
 func (p *program) readAll() {
 	p.w.mu.Lock()
 	missing := ""
@@ -168,7 +168,7 @@ func (w *World) stalled() {
 }
 
 // restarted looks for sessions with more processes than MaxRestarts allows. It does so at
-// the end, when all events are known: the process after a passivation is no restart.
+// the end, when all events are known: the process after a passivation is not a restart.
 func (w *World) restarted() {
 	w.mu.Lock()
 	all := w.programs

@@ -50,7 +50,7 @@ func (w *wire) send(p parcel) error {
 func relay(socket string) int {
 	exit, err := carry(socket)
 	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "simtests: the relay of an agent:", err) // nobody else to tell
+		_, _ = fmt.Fprintln(os.Stderr, "simtests: the relay of an agent:", err) // there is no other place to report it
 		return 70
 	}
 	if self, err := os.FindProcess(os.Getpid()); exit.Signal != "" && err == nil {
@@ -156,7 +156,7 @@ func (r *relays) accept() {
 
 func (r *relays) close() {
 	_ = r.listener.Close()
-	_ = os.RemoveAll(r.dir) // a directory of its own; what is left of it harms nobody
+	_ = os.RemoveAll(r.dir) // its own directory; a rest of it is harmless
 }
 
 // serve plays the script for one process.

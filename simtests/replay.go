@@ -21,8 +21,8 @@ import (
 // history is what one run of a scenario follows from.
 type history struct {
 	Seed uint64 `json:"seed"`
-	// Choices are the scheduler's decisions; nil: drawn from the seed. What is
-	// missing at the end is 0.
+	// Choices are the scheduler's decisions; nil: drawn from the seed. Missing ones at
+	// the end are 0.
 	Choices []uint16 `json:"choices,omitzero"`
 	// Faults are those that may happen, by name and number; nil: as drawn.
 	Faults []string `json:"faults,omitzero"`

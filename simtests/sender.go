@@ -12,7 +12,7 @@ import (
 // The lanes that are neither actors nor agents.
 const (
 	laneScenario  = "scenario"  // the user's code
-	laneCallbacks = "callbacks" // of the user's, until they wait in code of their own
+	laneCallbacks = "callbacks" // of the user's, until they wait in their own code
 	laneTask      = "task"      // what Troupe does outside of actors, such as to read a pipe
 	laneTimer     = "timer"     // a timer of Troupe's that fires
 	laneWorld     = "world"     // the world's own end
@@ -101,7 +101,7 @@ func (b *baton) AfterFunc(d time.Duration, fn func()) kernel.Timer {
 	})
 }
 
-// OnStep has fn called at each step. Nobody has the baton then.
+// OnStep has fn called at each step. The baton is free then.
 func (b *baton) OnStep(fn func()) {
 	b.Bubble.OnStep(func() {
 		b.be(laneScenario)

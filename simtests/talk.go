@@ -105,7 +105,7 @@ func (t *talk) agent(line []byte) {
 				} `json:"params"`
 			} `json:"message"`
 		}
-		_ = json.Unmarshal(f.Body(), &body) // what is no object names no tool call
+		_ = json.Unmarshal(f.Body(), &body) // a body that is not an object names no tool call
 		a.tool, a.event = body.ToolUseID, body.Input.Event
 		a.message = string(body.Message.ID)
 		if k, ok := t.about(a); ok {
@@ -148,7 +148,7 @@ func (t *talk) lifecycle(raw []byte) {
 		UUID  string `json:"command_uuid"`
 		State string `json:"state"`
 	}
-	_ = json.Unmarshal(raw, &says) // what is no object names no message
+	_ = json.Unmarshal(raw, &says) // a line that is not an object names no message
 	switch {
 	case says.State == "started":
 		t.started[says.UUID] = true
@@ -157,8 +157,8 @@ func (t *talk) lifecycle(raw []byte) {
 	}
 }
 
-// host sees a line of the host's. What it says is held against answered-once,
-// sent-once and fail-closed. It reports whether the agent is not to see the line.
+// host checks a line of the host for answered-once, sent-once and fail-closed. It
+// reports whether to keep the line from the agent.
 func (t *talk) host(line []byte) (drop bool) {
 	f, ok := t.line("host", "host", t.lane, line)
 	switch {
@@ -188,7 +188,7 @@ func (t *talk) host(line []byte) (drop bool) {
 		var body struct {
 			Behavior string `json:"behavior"`
 		}
-		_ = json.Unmarshal(said(f), &body) // what is no object allows nothing
+		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
 		if body.Behavior == "allow" && !t.p.calls.allowed(k.callKey) {
 			t.w.Errorf("fail-closed: %s was allowed the tool call %q, and no callback had allowed it", t.lane, a.tool)
 		}
@@ -202,8 +202,8 @@ func (t *talk) host(line []byte) (drop bool) {
 	return a.dropped
 }
 
-// eof holds the end of stdin against close-in-order: a turn that runs goes on after it,
-// tools included, so it is interrupted first.
+// eof checks the end of stdin for close-in-order: a running turn would continue after
+// it, tools included, so it must be interrupted first.
 func (t *talk) eof() {
 	if t.turns > 0 && !t.interrupted {
 		t.w.Errorf("close-in-order: %s got the end of its stdin during a turn that was not interrupted", t.lane)
@@ -219,13 +219,13 @@ func (t *talk) cancelMCP(message string) {
 	}
 }
 
-// cancelLimit is how long a callback may go on after the agent has cancelled its request,
+// cancelLimit is how long a callback may run after the agent has cancelled its request,
 // while no actor waits for its restart.
 const cancelLimit = 10 * time.Second
 
-// uncancelled holds a callback that still runs against the cancels that the host has had
-// the time to read. While nobody reads the session's messages the host reads no more than it
-// may keep, and an open gate hides the state that says so.
+// uncancelled checks a callback that still runs for the cancels that the host has had the
+// time to read. Without a reader of the session's messages the host stops reading at its
+// limits, and an open gate hides the state that says so.
 func (w *World) uncancelled(calls *toolCalls, k requestKey) {
 	at, was := calls.cancelled(k)
 	w.mu.Lock()
@@ -263,7 +263,7 @@ func denies(f protocol.Frame) bool {
 			Decision string `json:"permissionDecision"`
 		} `json:"hookSpecificOutput"`
 	}
-	_ = json.Unmarshal(said(f), &body) // what is no object denies nothing
+	_ = json.Unmarshal(said(f), &body) // an answer that is not an object denies nothing
 	return body.Decision == "block" || body.Continue != nil && !*body.Continue || body.Specific.Decision == "deny"
 }
 

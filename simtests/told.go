@@ -21,7 +21,7 @@ type deaths struct {
 	resent []string // messages of lapse of which it has told what became
 }
 
-// hears holds an event of the program's session against what the agent has done.
+// hears checks an event of the program's session against the agent's history.
 func (p *program) hears(r session.EventRecord) {
 	p.w.mu.Lock()
 	wrong := p.told.wrong(p, r)

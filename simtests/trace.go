@@ -46,8 +46,8 @@ type Event struct {
 	// From is the lane of the sender of a message or a line. Empty: unknown, which
 	// messages are that were sent to an actor before its first incarnation.
 	From string `json:"from,omitempty"`
-	// What it is: the type of a message or an event, the type, length in bytes and sum
-	// of a line, the new state, or a text.
+	// The type of a message or an event, the type, length in bytes and sum of a line,
+	// the new state, or a text.
 	What string `json:"what"`
 	// Text is what it carries, at most 2,000 bytes.
 	Text string `json:"text,omitempty"`

@@ -26,14 +26,14 @@ type watched struct {
 	steps []string // its states
 	// failures are those of the actors below each supervisor, by its name.
 	failures map[string][]time.Time
-	due      map[string]time.Time // when a supervisor goes on with the restart that it has announced
+	due      map[string]time.Time // when a supervisor makes the restart that it has announced
 }
 
 // errInjected is the error of ErrorCallback.
 var errInjected = errors.New("simtests: the fault ErrorCallback")
 
-// watch makes the callbacks of a session go wrong as faults want it, and its events
-// known to the world. p is the client's agent; nil: it is none of the world's.
+// watch injects faults into the callbacks of a session, and collects its events. p is
+// the client's agent; nil for an agent from outside of the world.
 func (w *World) watch(o *sdk.Options, p *program) {
 	calls := newToolCalls(o.Policy != nil)
 	if p != nil {

@@ -64,7 +64,7 @@ type World struct {
 	relays    []*relays       // on level Processes
 	programs  []clientProgram // in the order of Dial
 	reached   map[string]bool // states of sessions
-	users     map[string]bool // children of the user's own, by name
+	users     map[string]bool // children of Options.Children, by name
 	admission runtime.Admission
 	admitted  int64          // sessions so far; the scheduler's, as the next one
 	soonest   time.Time      // that another one may be
@@ -306,7 +306,7 @@ func (w *World) Agents() (living, started int) {
 	return w.living, w.launched
 }
 
-// Shutdown ends the runtime with all sessions, as a host does that is told to stop.
+// Shutdown ends the runtime with all sessions, as a host does on SIGTERM.
 func (w *World) Shutdown() error { return w.rt.Shutdown(w.ctx) }
 
 // Calm ends all faults: what comes now goes well.
@@ -318,7 +318,7 @@ func (w *World) Calm() {
 
 // --- as a test -----------------------------------------------------------------
 
-// Errorf makes the history one that fails. The scenario goes on.
+// Errorf makes the history one that fails. The scenario continues.
 func (w *World) Errorf(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.mu.Lock()
@@ -332,7 +332,7 @@ func (w *World) FailNow() {
 	if !w.Failed() {
 		w.Errorf("FailNow")
 	}
-	// What the task was doing is undone by its deferred functions.
+	// The deferred functions of the task undo its work.
 	exitTask()
 }
 

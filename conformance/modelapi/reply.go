@@ -40,7 +40,7 @@ func (r *Raw) write(w http.ResponseWriter) {
 		kind = "text/event-stream"
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = io.WriteString(w, r.Body) // a client that left has nobody to tell
+	_, _ = io.WriteString(w, r.Body) // a failure means that the client has left
 }
 
 func writeError(w http.ResponseWriter, status int, kind, message string) {
@@ -55,7 +55,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(data) // a client that left has nobody to tell
+	_, _ = w.Write(data) // a failure means that the client has left
 }
 
 // answer is a reply on its way to one request.

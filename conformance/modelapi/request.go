@@ -32,7 +32,7 @@ type Request struct {
 	// Body is the request as received.
 	Body json.RawMessage
 
-	// The fields below are read from the body, and zero when it has none.
+	// The fields below are read from the body, and zero if it lacks them.
 
 	Model     string
 	Stream    bool
@@ -42,8 +42,8 @@ type Request struct {
 	Messages []Message
 	// System holds the texts of the system prompt, one per block.
 	System []string
-	// Marker is the last marker in the user messages; its Scenario is empty
-	// when there is none.
+	// Marker is the last marker in the user messages; its Scenario is empty without
+	// one.
 	Marker Marker
 }
 
@@ -80,7 +80,7 @@ type Content struct {
 	Raw json.RawMessage
 }
 
-// ToolResults returns what the model is told of its tool calls, oldest first.
+// ToolResults returns the results of the model's tool calls, oldest first.
 func (r Request) ToolResults() []Content {
 	var all []Content
 	for _, m := range r.Messages {

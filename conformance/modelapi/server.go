@@ -124,9 +124,8 @@ func (s *Server) Requests() []Request {
 	return slices.Clone(s.log)
 }
 
-// Wait returns the first request in the log that match accepts, and waits for
-// one when there is none yet. It returns the cause of the context's end when
-// that comes first.
+// Wait returns the first request in the log that match accepts, and waits for it if
+// necessary. It returns the cause of the context's end when that comes first.
 func (s *Server) Wait(ctx context.Context, match func(Request) bool) (Request, error) {
 	for {
 		s.mu.Lock()

@@ -117,7 +117,7 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 	return c.print(b.String())
 }
 
-// webhook tells another program about calls that wait. nil: nobody.
+// webhook sends waiting calls to another program, or is nil.
 type webhook struct {
 	ctx     context.Context //nolint:containedctx // of the command
 	c       *console

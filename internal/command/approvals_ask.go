@@ -66,7 +66,7 @@ func likeIt(all []fleet.Approval, id string) []*fleet.Approval {
 	return like
 }
 
-// essence is the input of a call without what only describes it; nil if it is no JSON.
+// essence is the input of a call without its description; nil if the input is not JSON.
 func essence(a *fleet.Approval) any {
 	var input any
 	d := json.NewDecoder(bytes.NewReader(a.Input))

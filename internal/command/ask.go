@@ -28,8 +28,8 @@ const (
 	explain
 )
 
-// judged reads an answer to [allowQuestion]. A sentence is a denial that says why; a single
-// word that is no answer may be a typing mistake, and so may a sentence that begins with yes.
+// judged reads an answer to [allowQuestion]. A sentence is a denial that says why; any other
+// single word may be a typing mistake, and so may a sentence that begins with yes.
 func judged(line string) (v verdict, reason string) {
 	line = strings.TrimSpace(line)
 	first, rest, several := strings.Cut(line, " ")

@@ -108,8 +108,8 @@ func (r *taskReader) csvRow(names, row []string, place func(int) (int, int)) {
 	r.add(n)
 }
 
-// separator finds what separates the cells, by the first line: commas, unless it has none but semicolons or tabs. A line
-// sep=; that spreadsheets write is left out; skipped is the number of such lines.
+// separator finds what separates the cells, by the first line: commas, unless it has only semicolons or
+// tabs. A line sep=; that spreadsheets write is left out; skipped is the number of such lines.
 func separator(text []byte) (comma rune, rest []byte, skipped int) {
 	first, after, _ := bytes.Cut(text, []byte("\n"))
 	if sep, ok := bytes.CutPrefix(bytes.TrimRight(first, "\r"), []byte("sep=")); ok && len(sep) == 1 {

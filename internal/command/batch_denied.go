@@ -72,7 +72,7 @@ func deniedClasses(allow []string) []string {
 	return denied
 }
 
-// allow makes the permissions of a session that nobody watches, and says once what they deny.
+// allow makes the permissions of an unattended session, and reports once what they deny.
 func (s *settings) allow(c *console) {
 	allowed := s.opts.AllowedTools
 	if s.opts.Policy != nil {

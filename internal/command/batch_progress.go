@@ -301,7 +301,7 @@ func (w *batchWatch) watch(signals <-chan os.Signal) {
 	}
 }
 
-// signal is the one that began the end, nil if there was none.
+// signal is the one that began the end, or nil.
 func (w *batchWatch) signal() os.Signal {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -109,7 +109,7 @@ func ruleHint(tasks []*fleet.TaskResult) string {
 // anywhere stands for the directory of a call, which a denial does not name.
 const anywhere = "/workspace"
 
-// ruleFor is a narrow rule that allows a call; "": there is none.
+// ruleFor is a narrow rule that allows a call, or "".
 func ruleFor(d fleet.Denial) string {
 	var candidates []string
 	var in struct {

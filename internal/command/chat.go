@@ -210,8 +210,8 @@ func (t *chat) prompt() {
 	}
 }
 
-// turn sends a line, and returns when all of the answer is printed. A failure of
-// the turn alone is reported, and is no error.
+// turn sends a line, and returns when all of the answer is printed. A failure of the
+// turn alone is reported, and is not an error.
 func (t *chat) turn(ctx context.Context, line string) error {
 	t.console.begin()
 	t.remember(nil)

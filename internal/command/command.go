@@ -72,7 +72,8 @@ type process struct {
 	// openTTY opens the terminal that questions are answered on when stdin is
 	// not it.
 	openTTY func() (io.Reader, error)
-	// editTTY has the terminal on stdin send each key; see [editTerminal]. nil: it cannot.
+	// editTTY has the terminal on stdin send each key; see [editTerminal]. nil without a
+	// terminal.
 	editTTY func(in io.Reader, changed func()) (size func() (int, int), restore func(), err error)
 }
 

@@ -140,7 +140,7 @@ func (c *console) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	if cut {
-		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort: nobody to tell
+		_, _ = io.WriteString(c.err, "\n") // stderr is the last resort
 	}
 	text := c.legible(string(p))
 	if c.above != nil && c.above([]byte(text)) {
@@ -261,9 +261,9 @@ func (c *console) logger(level slog.Level) *slog.Logger {
 	}))
 }
 
-// printable makes the characters visible that would steer a terminal, so that
-// nothing an agent writes can repaint what a person decides on. So does a byte that is no
-// UTF-8: some terminals take it for a control character.
+// printable makes the characters visible that would steer a terminal, so that nothing an
+// agent writes can repaint what a person decides on. A byte that is not UTF-8 is made
+// visible, too: some terminals take it for a control character.
 func printable(s string) string {
 	if strings.IndexFunc(s, steers) < 0 && utf8.ValidString(s) {
 		return s

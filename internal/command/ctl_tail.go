@@ -64,8 +64,8 @@ type lines struct {
 	goes func() bool // whether it may grow
 }
 
-// open waits for a file that an attempt is about to make. The journal names it, and may have
-// come from somebody else: only a file inside the job's directory is opened.
+// open waits for a file that an attempt is about to make. The journal names it, and may come
+// from another user: only a file inside the job's directory is opened.
 func (l *lines) open(dir journal.FS, name string) (io.Closer, error) {
 	for {
 		f, err := dir.Read(name)

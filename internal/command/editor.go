@@ -20,8 +20,9 @@ const (
 )
 
 // editor reads the lines of a conversation from a terminal whose keys it edits: arrows, a
-// history, pastes of several lines. The terminal sends each key and echoes none. What is
-// typed while no line is asked for is part of the next prompt, never of a question.
+// history, pastes of several lines. The terminal sends each key and echoes none. Text
+// that is typed while no line is asked for is part of the next prompt, never of a
+// question.
 type editor struct {
 	out  io.Writer // the terminal
 	size func() (width, height int)

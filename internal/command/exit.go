@@ -69,7 +69,7 @@ type outcome struct {
 	signal os.Signal          // the first one that arrived, nil if none did
 	err    error              // of the run itself
 	closed error              // of the session's end
-	result *sdk.ResultMessage // the last one; nil if there was none
+	result *sdk.ResultMessage // the last one, or nil
 
 	// conversation says that each turn has reported its own failure; failed, that
 	// the last one did.
@@ -78,8 +78,8 @@ type outcome struct {
 	settings *settings // for the names of options
 }
 
-// code is the exit code. A signal comes first: whoever pressed Ctrl-C does not
-// want the next command of the line to run.
+// code is the exit code. A signal comes first: after Ctrl-C the shell must not run the
+// next command of the line.
 func (o outcome) code() int {
 	if number, ok := o.signal.(syscall.Signal); ok {
 		return exitSignal + int(number)
@@ -134,7 +134,7 @@ func (o outcome) why() string {
 	return (&sdk.ResultError{Result: o.result}).Error()
 }
 
-// limited tells the end of --timeout from any other end of ctx.
+// limited replaces err if ctx ended by --timeout.
 func limited(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errTimeLimit) && !errors.Is(err, errTimeLimit) {
 		return errors.Join(errTimeLimit, err)

@@ -24,7 +24,7 @@ import (
 const pipeWait = 3 * time.Second
 
 // pipedFile says whether a file has data that was piped in: /dev/null, a socket and a
-// closed file have none.
+// closed file do not count.
 func pipedFile(f *os.File) bool {
 	st, err := f.Stat()
 	return err == nil && (st.Mode()&fs.ModeNamedPipe != 0 || st.Mode().IsRegular())

@@ -121,7 +121,7 @@ func (s *settings) mcpServer() *mcp.Server {
 	return server
 }
 
-// answer is the result of a tool. What was found comes with the error, if there is one.
+// answer is the result of a tool. Sessions that were found come together with an error.
 func answer(text string, err error) (*mcp.CallToolResult, any, error) {
 	if err != nil {
 		text = strings.TrimSpace(text + "\n" + shown.Visible(err.Error()))

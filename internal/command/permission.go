@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// What the model reads about a denial.
+// Texts that the model reads about a denial.
 const (
 	deniedByUser    = "The user denied this tool call."
 	deniedByFlag    = "The user denies every tool call that needs permission."
@@ -124,7 +124,7 @@ func asker(req *sdk.ToolPermissionRequest) string {
 	return "The agent"
 }
 
-// writeInput shows what is to be decided on, all of it: what is left out may be what matters.
+// writeInput shows the whole input of the call: any omitted part might matter.
 func writeInput(b *strings.Builder, input json.RawMessage) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(input, &fields) != nil {
@@ -143,9 +143,9 @@ func writeInput(b *strings.Builder, input json.RawMessage) {
 // indented keeps the lines of s visibly inside of what they belong to.
 func indented(s string) string { return strings.ReplaceAll(printable(s), "\n", "\n    ") }
 
-// ask shows a question and waits for a line. What is typed while nothing is
-// asked answers nothing, and a question that the agent takes back is void. At
-// the end of the terminal every answer is "".
+// ask shows a question and waits for a line. Text that is typed before the question
+// does not answer it, and a question that the agent takes back is void. At the end of
+// the terminal every answer is "".
 func (d *decider) ask(ctx context.Context, question string) (string, error) {
 	if d.editor != nil {
 		return d.askEdited(ctx, question)

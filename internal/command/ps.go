@@ -73,8 +73,9 @@ func (s *settings) list(ctx context.Context, c *console) int {
 	return code
 }
 
-// sessionsOf are the sessions with the id: different hosts may give the same one. If there
-// is none, id is the beginning of one; several are the ids that begin so, if these are more.
+// sessionsOf are the sessions with the id: different hosts may give the same one. Without
+// one, id is taken as a prefix; several are the ids with that prefix, if there is more than
+// one.
 func sessionsOf(reports []*inspect.Report, id string) (found []runtime.SessionTree, several []string) {
 	withID := func(is func(string) bool) (trees []runtime.SessionTree, ids []string) {
 		for _, r := range reports {

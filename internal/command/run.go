@@ -44,7 +44,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
 			"no model, no network, and its commands are not really run; --agent chooses another agent")
 	}
-	// What an event would log, the command prints itself.
+	// The command itself prints what events would log.
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.note("%v", err)
@@ -62,7 +62,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 	r := &runner{settings: s, process: p, console: c, log: log, printer: newPrinter(s.output, c, s.quiet)}
 	prepare(r, newDecider(s, p, c))
 	o := r.run(ctx)
-	// Every session has ended, or was given up; what is left is the fleet.
+	// Every session has ended, or was given up; only the runtime's own actor remains.
 	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 	defer cancel()
 	if rt.Shutdown(over) == nil {
@@ -116,7 +116,7 @@ func (r *runner) run(ctx context.Context) outcome {
 	}
 	o.signal, o.result, o.settings = w.first(), r.last(), r.settings
 	if errors.As(o.err, new(*outputError)) || w.givenUp() {
-		return o // nobody reads it
+		return o // stdout has no reader
 	}
 	if err := r.printer.end(o, r.settings); err != nil && o.err == nil {
 		o.err = err
@@ -153,8 +153,7 @@ func (r *runner) turn(ctx context.Context, w *watch, prompt string) error {
 	if err := r.printer.play(r.watched(turn.Messages(ctx))); err != nil {
 		return err
 	}
-	// What runs in the background may start turns of its own. An interrupt ends
-	// the wait for it.
+	// Background tasks may start further turns. An interrupt ends the wait for them.
 	idle := make(chan error, 1)
 	go func() {
 		err := r.client.AwaitIdle(w.early)

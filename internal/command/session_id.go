@@ -26,9 +26,9 @@ func isPrefix(id string) bool {
 	return len(id) >= leastPrefix && len(id) < uuidLength && regexp.MustCompile(`^[0-9a-fA-F][0-9a-fA-F-]*$`).MatchString(id)
 }
 
-// fullID is the id of the one session whose id begins with prefix. What is no beginning of
-// an id, or of none, is returned as it is: it may be the title of a session, and the
-// caller says what is wrong with it.
+// fullID is the id of the one session whose id begins with prefix. Text that cannot begin
+// an id, or begins no known one, is returned unchanged: it may be the title of a session,
+// and the caller says what is wrong with it.
 func fullID(ctx context.Context, all *transcript.Sessions, prefix string) (string, error) {
 	if !isPrefix(prefix) {
 		return prefix, nil

@@ -234,7 +234,7 @@ func sessionLine(info *transcript.Info) string {
 }
 
 // titleOf is the title of a session. The text of a recovery, which the agent notes as the last
-// prompt, is none.
+// prompt, is skipped.
 func titleOf(info *transcript.Info) string {
 	if info.FirstPrompt != "" && strings.HasPrefix(info.Summary, session.RecoveryOpening) {
 		return info.FirstPrompt
@@ -271,7 +271,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		if f.HasMark() {
 			c.note("the file begins with a byte order mark, and its first line is left out, as the vendor's SDK does; --resumed shows it as the agent reads it")
 		}
-		if r, err := f.Resumed(); err == nil { // the circles are told, whatever is shown
+		if r, err := f.Resumed(); err == nil { // cycles are reported in every format
 			noteHealed(c, r)
 		}
 		return f.Shown(transcript.ShownOptions{}), f, nil
@@ -288,7 +288,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 	return r.Messages(), f, nil
 }
 
-// noteHealed tells of messages whose parents make no chain.
+// noteHealed reports messages whose parents do not form a chain.
 func noteHealed(c *console, r *transcript.Resumption) {
 	if r.Circles > 0 {
 		c.note("%s of parents in the file, which leads back to its own beginning in a circle; each is read from its first message", shown.Count(r.Circles, "chain"))

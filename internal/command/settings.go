@@ -227,8 +227,8 @@ func (s *settings) completeSession() error {
 		return err
 	}
 	if s.opts.SystemPrompt.IsZero() && !s.inCloud() && !s.isACP() {
-		// Zero is Claude Code without any prompt: not what somebody at a
-		// terminal means.
+		// The zero value is Claude Code without any prompt, which a person at a
+		// terminal does not expect.
 		s.opts.SystemPrompt = sdk.PresetPrompt(s.appendText)
 	}
 	if s.yes && s.no {

@@ -13,8 +13,8 @@ import (
 const (
 	// shutdownLimit bounds the end of the runtime, after the sessions'.
 	shutdownLimit = 10 * time.Second
-	// outputGrace is how long a closed session may take to write out what is
-	// left, once a signal asked for the end.
+	// outputGrace is how long a closed session may take to write out the rest, once a
+	// signal asked for the end.
 	outputGrace = time.Second
 
 	interrupting = "interrupting; Ctrl-C again closes the session"
@@ -34,8 +34,8 @@ type watch struct {
 	abandoned chan struct{}
 	abandon   func()
 	close     func() error // closes the session, once; returns when it is closed
-	// spare reports whether this Ctrl-C interrupts a turn and leaves the session as
-	// it is. nil: it never does.
+	// spare reports whether this Ctrl-C interrupts a turn and leaves the session as it
+	// is. nil: never.
 	spare func() bool
 	// discard reports whether this Ctrl-C only dropped what was typed at a prompt. nil: never.
 	discard func() bool
@@ -117,8 +117,8 @@ func (w *watch) interruptTurn() {
 	}
 }
 
-// closeSession closes the session. When nobody reads the output the run cannot
-// end by itself: then it is given up.
+// closeSession closes the session. Without a reader of the output the run cannot end by
+// itself: then it is given up.
 func (w *watch) closeSession() {
 	_ = w.close() // the run reports it
 	limit := time.NewTimer(outputGrace)
@@ -147,7 +147,7 @@ func (w *watch) seen(sig os.Signal) {
 	}
 }
 
-// first is the signal that began the end, nil if there was none.
+// first is the signal that began the end, or nil.
 func (w *watch) first() os.Signal {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -37,7 +37,7 @@ type topRow struct {
 	session runtime.SessionTree
 }
 
-// topKey tells sessions apart.
+// topKey identifies a session.
 type topKey struct {
 	socket, id string
 }

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 )
 
-// warn writes a warning to stderr. Whoever gives it, it looks like this.
+// warn writes a warning to stderr. All warnings have this form.
 func (c *console) warn(text string) { c.note("warning: %s", printable(text)) }
 
-// remarks is the log of somebody who did not ask for one: its warnings and errors look like
-// what the command itself says, without a time and a level.
+// remarks is the log of a run without --verbose: warnings and errors look like messages of
+// the command, without a time and a level.
 type remarks struct {
 	console *console
 	least   slog.Level
