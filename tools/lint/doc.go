@@ -8,6 +8,7 @@
 //   - publicproto: no type of the actor library in an exported declaration, and no
 //     type of an internal package in the packages that users import
 //   - values: no goroutine, channel, lock or function in a machine
+//   - owned: no field of a job's machine, or of a task in it, outside the machine's files
 //   - locks: no lock in an actor's package that is not on a list, with its reason
 //   - directives: no allowance without a known rule
 //

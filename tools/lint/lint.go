@@ -12,7 +12,7 @@ import (
 // Analyzers returns all of them.
 func Analyzers() []*analysis.Analyzer {
 	return []*analysis.Analyzer{
-		Seams(), SelectReady(), MapOrder(), Layers(), PublicProto(), Values(), Locks(), Directives(),
+		Seams(), SelectReady(), MapOrder(), Layers(), PublicProto(), Values(), Owned(), Locks(), Directives(),
 	}
 }
 

@@ -35,7 +35,8 @@ func TestAnalyzers(t *testing.T) {
 			"dialect/claude", "session", "transcript", "actors/router", "internal/osproc", "conformance/modelapi", "nowhere", "actors/newcomer", "protocol/tools",
 		}},
 		{lint.PublicProto(), []string{"actors/mcp", "policy"}},
-		{lint.Values(), []string{"actors/machine"}},
+		{lint.Values(), []string{"actors/machine", "fleet"}},
+		{lint.Owned(), []string{"fleet"}},
 		{lint.Locks(), []string{"actors/router"}},
 		{lint.Directives(), []string{"runtime/directives"}},
 		// The kernel is where the seams are made and where the actor library
@@ -66,7 +67,7 @@ func TestAnalyzers(t *testing.T) {
 		},
 	}
 	analysistest.Run(t, analysistest.TestData(), all, slices.Sorted(maps.Keys(chosen))...)
-	assert.Len(t, ran, 24)
+	assert.Len(t, ran, 26)
 }
 
 func TestAnalyzersAreValid(t *testing.T) {

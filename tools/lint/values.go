@@ -5,6 +5,7 @@ import (
 	"go/types"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -15,11 +16,11 @@ import (
 func Values() *analysis.Analyzer {
 	return inspecting("values", "report what keeps a machine from being a value", func(pass *analysis.Pass) {
 		path, ours := rel(pass)
-		if !ours || !within(path, "actors/machine") {
+		if !ours {
 			return
 		}
 		for _, file := range pass.Files {
-			if isTest(pass, file) {
+			if isTest(pass, file) || !ofMachine(path, fileName(pass, file)) {
 				continue
 			}
 			for _, imp := range file.Imports {
@@ -40,6 +41,44 @@ func Values() *analysis.Analyzer {
 			}
 		}
 	})
+}
+
+// ofMachine says whether a file has the code of a machine: all files of the session's, and some of
+// the job's, which needs the public types of its package.
+func ofMachine(path, file string) bool {
+	return within(path, "actors/machine") || path == "fleet" && strings.HasPrefix(file, "machine")
+}
+
+// Owned reports code outside the machine of a job that reads or writes a field of the machine, or
+// of one of its tasks: it asks the job, or tells it.
+func Owned() *analysis.Analyzer {
+	return inspecting("owned", "report fields of a job's machine outside its files", func(pass *analysis.Pass) {
+		path, ours := rel(pass)
+		if !ours || path != "fleet" {
+			return
+		}
+		for _, file := range pass.Files {
+			if isTest(pass, file) || ofMachine(path, fileName(pass, file)) {
+				continue
+			}
+			at, _ := root(pass).FindNode(file)
+			for c := range at.Preorder((*ast.SelectorExpr)(nil)) {
+				sel, _ := c.Node().(*ast.SelectorExpr)
+				if s := pass.TypesInfo.Selections[sel]; s != nil && s.Kind() == types.FieldVal && owned(s.Recv()) {
+					pass.Reportf(sel.Sel.Pos(), "%s is a field of the job's machine: ask it, or tell it", sel.Sel.Name)
+				}
+			}
+		}
+	})
+}
+
+// owned says whether a type is the machine of a job, or a task in it.
+func owned(t types.Type) bool {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	n, ok := t.(*types.Named)
+	return ok && (n.Obj().Name() == "machine" || n.Obj().Name() == "node")
 }
 
 // outside are the packages of the standard library that a machine cannot need.
