@@ -327,7 +327,7 @@ func short(text string) string {
 // results are those that a template may use.
 func (a *attempt) results() map[string]TaskResult {
 	all := make(map[string]TaskResult, len(a.with.results))
-	for id, t := range a.with.results { //troupe:maporder each by itself
+	for id, t := range a.with.results {
 		all[id] = *t
 	}
 	return all

@@ -9,8 +9,6 @@ import (
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/runtime"
-	"github.com/agent-troupe/troupe/session"
-	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // machine is the state of a job: every task, every count, every decision. It is a value: no
@@ -68,81 +66,14 @@ type machine struct {
 	err     error // after the results
 }
 
-// pacer is the part of an account that a machine needs.
-type pacer interface {
-	Limit() (int, bool)
-	Unpace()
-	Pressed(now time.Time, task string, overloaded bool, after time.Duration)
-	Worked(task string)
-	Starved(on bool)
-	End(now time.Time, task string, well bool)
-	Spent(task string, until time.Time, jitter time.Duration, why string)
-	Parked() (time.Time, string)
-	Last() (runtime.AccountChange, int)
-	Enter(now time.Time, task string) bool
-	Wants(on bool)
-	Next(now time.Time) time.Time
-	Leave()
-}
-
-// rules are what a machine goes by.
-type rules struct {
-	concurrency int
-	attempts    int // that count
-	starts      int // of any kind
-	equal       int // failures in a row with the same text
-	backoff     supervisor.Backoff
-	rand        session.Rand
-	failOn      Threshold
-	budget      *Budget
-	pace        *Pace
-	park        time.Duration    // the longest wait for a window; 0: none
-	account     *runtime.Account // nil: one of its own
-	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
-	began       time.Time
-	worker      string // this program in the queue; "": no other program may have tasks
-	grace       time.Duration
-	subagents   Subagents
-	onAccept    bool      // something runs after a task was accepted
-	unsampled   int       // tasks that Job.Sample leaves for later
-	source      bool      // tasks are asked for
-	fence       uint64    // the highest one of earlier processes
-	parked      time.Time // until then, as earlier processes have said
-	wake        waker     // gives the machine woken; nil: not needed
-}
-
-// waker is called when the account has changed.
-type waker interface{ Wake() }
-
-func newMachine(r rules) *machine {
-	m := &machine{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true, fence: r.fence}
-	m.outages = outages{patience: r.patience, rand: r.rand}
-	if m.rules.account == nil {
-		m.rules.account = new(runtime.Account)
-	}
-	var wake func()
-	if r.wake != nil {
-		wake = r.wake.Wake
-	}
-	m.account = m.rules.account.Join(r.began, r.pace.bounds(), wake)
-	_, m.changed = m.account.Last()
-	m.paced = m.limit()
-	if r.parked.After(r.began) {
-		m.parked = r.parked // it is in the journal already
-	}
-	return m
-}
-
-// lostMachine is in the place of one that cannot be trusted any more.
-func lostMachine(r rules, stop Stop, err error) *machine {
+// lost is put in the place of a machine that cannot be trusted any more. tasks is how many it had.
+func (m *machine) lost(stop Stop, err error) (empty *machine, tasks int) {
+	r := m.rules
 	r.account, r.pace, r.wake = nil, nil, nil
-	m := newMachine(r)
-	m.stopped, m.failure, m.cause = &stop, &stop, err
-	return m
+	empty = newMachine(r)
+	empty.stopped, empty.failure, empty.cause = &stop, &stop, err
+	return empty, len(m.order)
 }
-
-// size is how many tasks there are.
-func (m *machine) size() int { return len(m.order) }
 
 // finish says that no more results come, and why.
 func (m *machine) finish(err error) { m.final, m.err = true, err }

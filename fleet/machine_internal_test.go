@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
@@ -25,8 +27,8 @@ func testRules(seed uint64) rules {
 	}
 }
 
-// world plays the driver of a plan: it ends attempts as the test draws it, and checks
-// after each step what must always be so.
+// planWorld plays the driver of a machine: it ends attempts as the test draws it, writes the
+// journal, and checks after each step what must always be so.
 type planWorld struct {
 	t        *rapid.T
 	p        *machine
@@ -43,10 +45,20 @@ type planWorld struct {
 	halted   bool
 	stopped  bool
 	trace    []string
+	journal  history // of what the effects have written
 }
 
 func (w *planWorld) step(in input) {
-	for _, e := range w.p.step(w.now, in, nil) {
+	unread := len(w.p.unread)
+	out := w.p.step(w.now, in, nil)
+	require.Len(w.t, w.p.unread, unread, "no reader has a result that is not durable")
+	for id, n := range w.p.nodes {
+		require.True(w.t, n.unkept == nil || n.result == nil || n.requeued > 0, "%s has a result that is not durable", id)
+	}
+	w.write(in, out)
+	w.p.written()
+	w.agrees()
+	for _, e := range out {
 		for _, d := range bare([]effect{e}) {
 			w.trace = append(w.trace, fmt.Sprintf("%T%+v", d, d))
 		}
@@ -88,6 +100,65 @@ func (w *planWorld) step(in input) {
 		}
 	}
 	require.LessOrEqual(w.t, len(w.runs), max(w.p.rules.concurrency, 7))
+}
+
+// write writes into the journal what an input and its effects say.
+func (w *planWorld) write(in input, out []effect) {
+	put := func(kind, task string, attempt int, data any) {
+		raw, err := json.Marshal(data)
+		require.NoError(w.t, err)
+		require.NoError(w.t, w.journal.apply(&journal.Record{Kind: kind, Task: task, Attempt: attempt, Data: raw, At: w.now}))
+	}
+	if in, ok := in.(added); ok {
+		for i := range in.specs {
+			put(kindAdmitted, in.specs[i].id, 0, admittedRecord{})
+		}
+	}
+	var started []launch
+	for _, e := range out {
+		switch e := e.(type) {
+		case launch:
+			started = append(started, e)
+		case again:
+			put(kindAttempt, e.id, e.number, e.record)
+		case finish:
+			put(kindResult, e.id, len(e.result.Attempts), e.result)
+		case canceling:
+			put(kindCanceled, e.id, 0, struct{}{})
+		case requeued:
+			put(kindRequeued, e.id, 0, struct{}{})
+		}
+	}
+	for _, l := range started { // an attempt says so itself, after the batch
+		put(kindStarting, l.id, l.number, startingRecord{Mode: l.mode, Session: l.session, Space: space{Dir: "/work/" + l.id}})
+	}
+}
+
+// agrees checks that a host which reads the journal now knows what this one knows.
+func (w *planWorld) agrees() {
+	for id, n := range w.p.nodes {
+		k := w.journal.tasks[id]
+		require.Equal(w.t, n.starts, k.starts, "starts of %s", id)
+		require.Equal(w.t, n.base, k.base, "the last requeue of %s", id)
+		require.Equal(w.t, n.requeued, k.requeued, "void results of %s", id)
+		require.Equal(w.t, n.result == nil, k.result == nil, "the result of %s", id)
+		require.Equal(w.t, n.status, k.status, id)
+		if n.result != nil {
+			require.Equal(w.t, n.result.Status, k.result.Status, id)
+		}
+		if n.state == nodeRuns { // the journal has it when the attempt ends
+			continue
+		}
+		require.Equal(w.t, n.total(), k.total(), "usage of %s", id)
+		require.Len(w.t, k.tries, len(n.tries), id)
+		if n.result == nil {
+			require.Equal(w.t, n.attempts, k.attempts, "attempts of %s that count", id)
+			require.Equal(w.t, n.usage, k.usage, "usage of %s since it was requeued", id)
+			if next := k.next; n.begun() {
+				require.Equal(w.t, []any{n.next.mode, n.next.session, n.next.turns, n.next.why}, []any{next.mode, next.session, next.turns, next.why}, "how %s goes on", id)
+			}
+		}
+	}
 }
 
 func (w *planWorld) launched(l launch) {
@@ -137,6 +208,7 @@ func (w *planWorld) end(id string) {
 	}
 	o.free = o.retry && rapid.IntRange(0, 4).Draw(w.t, "free") == 0
 	o.usage.USD = 1
+	o.left = &report{how: l.mode, Session: o.session, place: space{Dir: o.space}}
 	if (o.retry || o.poisoned) && !o.free && w.p.nodes[id].asked == steerNone {
 		w.counted[id]++
 	}
@@ -155,6 +227,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	w := &planWorld{
 		t: t, p: newMachine(r), now: time.Unix(1000, 0), specs: map[string]spec{}, runs: map[string]launch{},
 		finished: map[string]Status{}, starts: map[string]int{}, base: map[string]int{}, canceled: map[string]bool{}, counted: map[string]int{},
+		journal: history{tasks: map[string]*node{}},
 	}
 	var all []spec
 	for i := range rapid.IntRange(1, 12).Draw(t, "tasks") {

@@ -108,9 +108,9 @@ func (p *parent) collapse(c *kernel.Context[toParent], reason error) error {
 	b.kill()
 	b.cancel()
 	b.stop()
-	handles, tasks := b.handles, b.m.size()
-	stop := Stop{Reason: stopError, Detail: reason.Error()}
-	b.lost, b.carrying, b.m = true, true, lostMachine(b.m.rules, stop, reason)
+	handles, stop := b.handles, Stop{Reason: stopError, Detail: reason.Error()}
+	empty, tasks := b.m.lost(stop, reason)
+	b.lost, b.carrying, b.m = true, true, empty
 	b.outbox, b.quick = kernel.Outbox[effect]{}, kernel.Outbox[effect]{}
 	b.exec.Go(func() {
 		for _, h := range handles { //troupe:maporder all of them

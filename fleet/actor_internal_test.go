@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// The actor panics in the middle of a step. Its machine is not to be trusted any more: the job
+// ends with an error, those who ask get an answer, nothing runs any more, and a resume goes on from
+// the journal.
+func TestTheActorDiesInAStep(t *testing.T) {
+	t.Parallel()
+	for at := int64(1); at < 30; at += 4 {
+		var n atomic.Int64
+		cfg := kernel.Config{Chaos: func(name string, m any, when kernel.Moment) bool {
+			_, known := m.(input) // before the tasks are known there is nothing to resume
+			return strings.HasPrefix(name, "job#") && when == kernel.InStep && known && n.Add(1) == at
+		}}
+		rt, err := runtime.New(runtime.Config{Clock: cfg.AsClock()})
+		require.NoError(t, err)
+		c := newCrashes(t)
+		c.job.Options.Runtime = rt
+		h, err := Start(t.Context(), c.job)
+		require.NoError(t, err)
+		got := map[string]bool{}
+		for r, failed := range h.Results(t.Context()) {
+			if err = failed; err == nil {
+				got[r.ID] = true
+			}
+		}
+		<-h.Done()
+		if n.Load() < at {
+			require.NoError(t, err)
+			require.Len(t, got, len(c.job.Tasks))
+			break
+		}
+		var stopped *StoppedError
+		require.ErrorAs(t, err, &stopped, "step %d", at)
+		assert.Equal(t, stopError, stopped.Reason)
+		assert.Equal(t, stopError, h.Progress().Stop.Reason)
+		assert.Equal(t, stopError, h.Snapshot().Stop.Reason)
+		assert.Empty(t, h.Approvals())
+		require.ErrorIs(t, h.CancelTask(t.Context(), "plain"), ErrJobOver)
+		require.ErrorIs(t, h.Decide(t.Context(), "x", true, ""), ErrNoApproval)
+		log, err := journal.Open(journal.Config{FS: c.disk, Clock: rt.Clock(), Executor: rt.Executor()}, journal.Header{})
+		require.NoError(t, err, "the journal is closed")
+		require.NoError(t, log.Close())
+		require.NoError(t, rt.Shutdown(context.WithoutCancel(t.Context())))
+		next, err := runtime.New(runtime.Config{})
+		require.NoError(t, err)
+		c.job.Options.Runtime, c.job.Resume = next, true
+		for r, err := range Run(t.Context(), c.job) {
+			require.NoError(t, err)
+			assert.True(t, r.Earlier || !got[r.ID], "%s ran again", r.ID)
+			got[r.ID] = true
+		}
+		require.Len(t, got, len(c.job.Tasks))
+		require.NoError(t, next.Shutdown(context.WithoutCancel(t.Context())))
+	}
+}
