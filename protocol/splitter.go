@@ -15,7 +15,8 @@ const (
 // Line is one line of the stream, without its newline.
 //
 // Data has surrounding white space removed and is never blank. It aliases the chunk it
-// was read into, which is never written again: a Line stays valid and may be shared.
+// was read into, which is never written again, unless [Splitter.Release] says so: a Line
+// stays valid and may be shared.
 // Keeping it keeps its chunk: at most 32 KiB, or twice the line's own length if that is
 // more. Copy small parts of many lines that you keep.
 type Line struct {
@@ -41,6 +42,7 @@ type Splitter struct {
 	chunk []byte // len is the part filled so far
 	start int    // where the pending line begins
 	scan  int    // chunk[start:scan] is known to hold no newline
+	kept  int    // chunk[:kept] may be in use by whoever keeps lines
 	free  int    // what the last Buffer call offered
 
 	skipped int64  // length of the line being skipped
@@ -84,7 +86,7 @@ func (s *Splitter) grow() {
 	chunk := make([]byte, len(pending), max(size, len(pending)+minRead, s.size))
 	copy(chunk, pending)
 	s.scan -= s.start
-	s.start = 0
+	s.start, s.kept = 0, 0
 	s.chunk = chunk
 }
 
@@ -154,7 +156,7 @@ func (s *Splitter) leave() {
 	rest := s.chunk[s.start:]
 	chunk := make([]byte, len(rest), max(s.size, len(rest)))
 	copy(chunk, rest)
-	s.chunk, s.start, s.scan = chunk, 0, 0
+	s.chunk, s.start, s.scan, s.kept = chunk, 0, 0, 0
 }
 
 // drop counts bytes of a line that is being skipped.
@@ -177,17 +179,29 @@ func (s *Splitter) Skip() {
 	}
 	s.drop(rest)
 	if cap(s.chunk) > maxChunk {
-		s.chunk, s.start, s.scan = nil, 0, 0
+		s.chunk, s.start, s.scan, s.kept = nil, 0, 0, 0
 		return
 	}
 	s.start, s.scan = len(s.chunk), len(s.chunk)
 }
 
+// Release says that nobody uses the lines any more that Next has returned since the last
+// call of Release or Keep: the caller has copied what it needs. Buffer then offers their
+// room again. Call one of both, after Next has returned false, or neither ever.
+func (s *Splitter) Release() {
+	if s.Pending() == 0 {
+		s.chunk, s.start, s.scan = s.chunk[:s.kept], s.kept, s.kept
+	}
+}
+
+// Keep says that somebody keeps some of these lines. It is what holds without a call.
+func (s *Splitter) Keep() { s.kept = s.start }
+
 // Rest gives up the buffer, and begins anew with a small one, if no byte of a
 // line is pending. For a caller who may have to wait long for the next.
 func (s *Splitter) Rest() {
 	if s.Pending() == 0 {
-		s.chunk, s.start, s.scan, s.size = nil, 0, 0, 0
+		s.chunk, s.start, s.scan, s.kept, s.size = nil, 0, 0, 0, 0
 	}
 }
 
@@ -200,7 +214,7 @@ func (s *Splitter) Finish() (Line, bool) {
 	}
 	raw := s.chunk[s.start:]
 	skipping := s.head != nil
-	s.chunk, s.start, s.scan = nil, 0, 0
+	s.chunk, s.start, s.scan, s.kept = nil, 0, 0, 0
 	if len(raw) == 0 && !skipping {
 		return Line{}, false
 	}

@@ -299,12 +299,73 @@ func TestSplitterAllocations(t *testing.T) {
 	assert.Less(t, allocs, 30.0, "allocations are by chunk, not by line")
 }
 
+// TestReleasedRoomIsUsedAgain: a stream of lines that nobody keeps stays in its chunk.
+func TestReleasedRoomIsUsedAgain(t *testing.T) {
+	s := NewSplitter(0)
+	line := []byte(strings.Repeat("x", 300) + "\n")
+	first := &s.Buffer()[0]
+	for range 100 {
+		s.Commit(copy(s.Buffer(), line))
+		l, ok := s.Next()
+		require.True(t, ok)
+		require.Same(t, first, &l.Data[0])
+		_, ok = s.Next()
+		require.False(t, ok)
+		s.Release()
+	}
+	s.Commit(copy(s.Buffer(), line))
+	kept, _ := s.Next()
+	s.Keep()
+	s.Commit(copy(s.Buffer(), bytes.ToUpper(line)))
+	_, ok := s.Next()
+	require.True(t, ok)
+	s.Release()
+	s.Commit(copy(s.Buffer(), "y\n"))
+	_, ok = s.Next()
+	require.True(t, ok)
+	require.Equal(t, strings.Repeat("x", 300), string(kept.Data))
+}
+
 func FuzzSplitter(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\r\n\n  b  \nlong long line\nlast"), uint16(3), uint16(9))
 	f.Add([]byte("é日本\n"), uint16(1), uint16(100))
 	f.Fuzz(func(t *testing.T, stream []byte, cut, maxLine uint16) {
 		limit := int(maxLine) + 1
 		got := split(NewSplitter(limit), bytes.Clone(stream), []int{int(cut)%5000 + 1})
+		requireLines(t, reference(stream, limit), got)
+	})
+}
+
+// FuzzSplitterRelease: whatever was released, the lines are the same, and those that are
+// kept do not change.
+func FuzzSplitterRelease(f *testing.F) {
+	f.Add([]byte("{\"a\":1}\r\n\n  b  \nlong long line\nlast"), uint16(3), uint16(9), uint64(5))
+	f.Add([]byte(strings.Repeat("0123456789\n", 500)), uint16(40), uint16(100), uint64(0xF0F1))
+	f.Add([]byte(strings.Repeat("0123456789\n", 500)+strings.Repeat("x", 5000)+"\nend"), uint16(700), uint16(20_000), uint64(2))
+	f.Fuzz(func(t *testing.T, stream []byte, cut, maxLine uint16, keeps uint64) {
+		limit := int(maxLine) + 1
+		s := NewSplitter(limit)
+		var got []Line
+		for rest, round := stream, 0; len(rest) > 0; round++ {
+			n := copy(s.Buffer(), rest[:min(len(rest), int(cut)%5000+1)])
+			s.Commit(n)
+			rest = rest[n:]
+			from := len(got)
+			for l, ok := s.Next(); ok; l, ok = s.Next() {
+				got = append(got, l)
+			}
+			if keeps>>(round%64)&1 == 1 {
+				s.Keep()
+				continue
+			}
+			for i := range got[from:] {
+				got[from+i].Data = bytes.Clone(got[from+i].Data)
+			}
+			s.Release()
+		}
+		for l, ok := s.Finish(); ok; l, ok = s.Finish() {
+			got = append(got, l)
+		}
 		requireLines(t, reference(stream, limit), got)
 	})
 }

@@ -20,6 +20,7 @@ type pump struct {
 	charged int64 // bytes of the unfinished line that the budget granted
 	thrift  thrift
 	kept    int  // bytes of messages in the present read
+	shares  bool // a frame of the present read shares the memory that it was read into
 	woken   bool // there is something to read
 	marked  bool // a byte order mark was reported
 	cut     bool // the line has no newline: the agent ended in it
@@ -111,7 +112,12 @@ func (p *pump) read() bool {
 		}
 	}
 	p.thrift.read(n, p.kept)
-	p.kept = 0
+	if p.kept = 0; p.shares {
+		p.lines.Keep()
+	} else {
+		p.lines.Release()
+	}
+	p.shares = false
 	return err == nil
 }
 
@@ -192,13 +198,14 @@ func (p *pump) add(f protocol.Frame) {
 		p.charged = 0
 	}
 	switch {
-	case f.Type == protocol.TypeControlRequest: // may stay open for long
-		if len(f.Raw) <= machine.LargeLine {
-			f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
-		}
+	case f.Type == protocol.TypeControlRequest && len(f.Raw) <= machine.LargeLine: // may stay open for long
+		f.Raw = bytes.Clone(f.Raw) // what it knows of itself are offsets
 	case !machine.IsControl(f.Type):
 		f.Raw = p.thrift.keep(f.Raw)
 		p.kept += len(f.Raw)
+		p.shares = true
+	default:
+		p.shares = true
 	}
 	p.frames = append(p.frames, f)
 }
