@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/hooks"
@@ -112,15 +113,27 @@ func hookProblem(h *Hook, i int) error {
 	return nil
 }
 
-// hookWarnings are about names in matchers that no tool has.
+// hookWarnings are about matchers that the agent does not compare, and names in matchers that nothing has.
 func hookWarnings(o *Options) []session.Warning {
 	var all []session.Warning
 	for i := range o.Hooks {
 		h := &o.Hooks[i]
+		at := fmt.Sprintf("Hooks[%d].Match", i)
+		if h.Matcher != "" && h.Matcher != "*" && hooks.Ignored(h.Event) {
+			all = append(all, session.Warning{Option: at, Rule: h.Matcher,
+				Problem: fmt.Sprintf("has no effect: %s has nothing that a matcher is compared with, so the hook is called each time", h.Event),
+				Fix:     "leave it out, and decide in the handler"})
+			continue
+		}
 		for _, name := range hooks.Unknown(h.Event, h.Matcher) {
-			all = append(all, session.Warning{Option: fmt.Sprintf("Hooks[%d].Match", i), Rule: h.Matcher,
+			w := session.Warning{Option: at, Rule: h.Matcher,
 				Problem: fmt.Sprintf("%q is compared as a whole, and no tool is known by that name: no call reaches the %s hook through it", name, h.Event),
-				Fix:     fmt.Sprintf("write the name of a tool, such as Bash or mcp__server__tool, or (?i)%s.* for every tool whose name contains it", name)})
+				Fix:     fmt.Sprintf("write the name of a tool, such as Bash or mcp__server__tool, or (?i)%s.* for every tool whose name contains it", name)}
+			if words := hooks.Subjects(h.Event); words != nil {
+				w.Problem = fmt.Sprintf("%q is compared as a whole, and %s has no such word: the hook is not called through it", name, h.Event)
+				w.Fix = "write one of " + strings.Join(words, ", ")
+			}
+			all = append(all, w)
 		}
 	}
 	return all

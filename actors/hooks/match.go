@@ -72,20 +72,57 @@ func Matches(event protocol.HookEvent, pattern string, input json.RawMessage) (b
 	return m.matches(event, input), nil
 }
 
-// Unknown returns the names of a list that no tool is known by: a hook is not called
-// through them, unless the agent is newer than this package. Nil for a regular
-// expression, and for events without a tool.
+// Unknown returns the names of a list that no subject of the event is known by: a hook is not
+// called through them, unless the agent is newer than this package. Nil for a regular
+// expression, and for events whose subjects have any name.
 func Unknown(event protocol.HookEvent, pattern string) []string {
-	if subjectKey(event) != "tool_name" || pattern == "*" || strings.Trim(pattern, looserChars) != "" {
+	known := func(name string) bool { return slices.Contains(Subjects(event), name) }
+	switch {
+	case pattern == "*" || strings.Trim(pattern, looserChars) != "":
+		return nil
+	case subjectKey(event) == "tool_name":
+		known = func(name string) bool {
+			_, server := serverOf(name)
+			return server || tools.Known(name) || slices.Contains(oldTools(), name)
+		}
+	case Subjects(event) == nil:
 		return nil
 	}
 	var unknown []string
 	for _, name := range split(pattern) {
-		if _, server := serverOf(name); !server && !tools.Known(name) && !slices.Contains(oldTools(), name) {
+		if !known(name) {
 			unknown = append(unknown, name)
 		}
 	}
 	return unknown
+}
+
+// Subjects returns what a matcher of the event is compared with, if that is a list of words
+// (observed on Claude Code 2.1.329); nil: it may be anything.
+func Subjects(event protocol.HookEvent) []string {
+	switch event {
+	case protocol.HookSessionStart:
+		return []string{"startup", "resume", "clear", "compact", "fork"}
+	case protocol.HookSetup:
+		return []string{"init", "maintenance"}
+	case protocol.HookPreCompact, protocol.HookPostCompact:
+		return []string{"manual", "auto"}
+	case protocol.HookConfigChange:
+		return []string{"user_settings", "project_settings", "local_settings", "policy_settings", "skills"}
+	case protocol.HookInstructionsLoaded:
+		return []string{"session_start", "nested_traversal", "path_glob_match", "include", "compact"}
+	case protocol.HookDirectoryAdded:
+		return []string{"slash_command", "register_repo_root"}
+	case protocol.HookStopFailure:
+		return []string{"rate_limit", "overloaded", "authentication_failed", "oauth_org_not_allowed", "account_on_hold", "verification_required",
+			"billing_error", "invalid_request", "model_not_found", "server_error", "max_output_tokens", "cloud_credential_error", "unknown"}
+	}
+	return nil
+}
+
+// Ignored reports whether the agent calls the hooks of an event whatever their matchers are.
+func Ignored(event protocol.HookEvent) bool {
+	return subjectKey(event) == "" && event != protocol.HookFileChanged && slices.Contains(protocol.HookEvents(), event)
 }
 
 // oldTools are tools of releases before those that package tools describes, and names

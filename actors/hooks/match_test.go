@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -184,6 +185,19 @@ func called(t *testing.T, hook session.Hook, input string) bool {
 	return heard
 }
 
+// Of some events nothing is compared with a matcher: the hook is called each time.
+func TestMatchersThatAreIgnored(t *testing.T) {
+	t.Parallel()
+	for _, event := range protocol.HookEvents() {
+		want := slices.Contains([]protocol.HookEvent{
+			protocol.HookUserPromptSubmit, protocol.HookPostToolBatch, protocol.HookStop, protocol.HookMessageDisplay, protocol.HookCwdChanged,
+			protocol.HookWorktreeCreate, protocol.HookWorktreeRemove, protocol.HookTaskCreated, protocol.HookTaskCompleted, protocol.HookTeammateIdle,
+		}, event)
+		assert.Equal(t, want, hooks.Ignored(event), event)
+	}
+	assert.False(t, hooks.Ignored("Later"), "of an unknown event nothing is known")
+}
+
 // Names of a list that no tool has are told of: no call reaches the hook through them.
 func TestNamesThatNoToolHas(t *testing.T) {
 	t.Parallel()
@@ -204,6 +218,16 @@ func TestNamesThatNoToolHas(t *testing.T) {
 		{protocol.HookPreToolUse, "mcp__|mcp__srv|mcp__srv__|mcp__my-srv__act", nil},
 		{protocol.HookSubagentStart, "reviewer", nil},
 		{protocol.HookFileChanged, "go.mod|go.sum", nil},
+		{protocol.HookStop, "Bash", nil}, // nothing is compared, see TestMatchersThatAreIgnored
+		{protocol.HookSessionStart, "startup|resumed", []string{"resumed"}},
+		{protocol.HookPreCompact, "automatic", []string{"automatic"}},
+		{protocol.HookPostCompact, "manual|auto", nil},
+		{protocol.HookConfigChange, "settings", []string{"settings"}},
+		{protocol.HookStopFailure, "rate_limit, overload", []string{"overload"}},
+		{protocol.HookInstructionsLoaded, "include|.*", nil},
+		{protocol.HookSetup, "Init", []string{"Init"}},
+		{protocol.HookDirectoryAdded, "slash_command", nil},
+		{protocol.HookNotification, "permission_prompt|anything", nil},
 	} {
 		assert.Equal(t, tc.unknown, hooks.Unknown(tc.event, tc.pattern), "%s of %s", tc.pattern, tc.event)
 	}
