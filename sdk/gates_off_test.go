@@ -142,11 +142,36 @@ func TestSettingsThatSkipPermissions(t *testing.T) {
 					c := w.connect(o)
 					_, err := c.ApplyFlagSettings(w.Context(), json.RawMessage(`{"permissions":{"defaultMode":"`+mode+`"}}`))
 					require.NoError(w, c.Close(w.Context()))
-					assert.Equal(w, !allowed, len(sdk.ConfigErrors(err)) == 1, "%v", err)
+					refused := !allowed || mode == "yolo" // Claude Code does not know it, and would drop it
+					assert.Equal(w, refused, len(sdk.ConfigErrors(err)) == 1, "%v", err)
 				})
 			})
 		}
 	}
+}
+
+// What the agent would drop of settings on the way is refused as in the options.
+func TestSettingsOnTheWayThatWouldBeDropped(t *testing.T) {
+	t.Parallel()
+	in(t, func(w *world) {
+		c := w.connect(w.options())
+		for settings, want := range map[string][]string{
+			`{"permissions":{"deny":"Bash(rm:*)"}}`:                   {"permissions.deny is a text, and has to be a list; Claude Code would drop it"},
+			`{"permissions":{"deny":["Bash(rm","Read(.env)"]}}`:       {`permissions.deny[0] "Bash(rm" is not a rule`},
+			`{"hooks":{"PreToolUse":[{"matcher":"Bash"}]}}`:           {"hooks.PreToolUse[0].hooks is missing"},
+			`{"model":null,"permission":{"deny":[]},"PreToolUse":[]}`: {"permission is not known", "PreToolUse is not known"},
+			`{"model":null,"env":null}`:                               nil, // they are taken back
+			`{"permissions":{"deny":["Bash(rm:*)"]},"newKey":1}`:      nil,
+		} {
+			_, err := c.ApplyFlagSettings(w.Context(), json.RawMessage(settings))
+			assert.Len(w, sdk.ConfigErrors(err), len(want), settings)
+			for _, text := range want {
+				assert.ErrorContains(w, err, "option ApplyFlagSettings (claude): ")
+				assert.ErrorContains(w, err, text)
+			}
+		}
+		require.NoError(w, c.Close(w.Context()))
+	})
 }
 
 // The proof is one more hook, and only where there is a gate and no other hook of

@@ -3,12 +3,15 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // link is a session with what this package adds to it.
@@ -33,7 +36,8 @@ func (l *link) closeServersAtEnd(home *runtime.Runtime) {
 }
 
 // checkSettings refuses settings on the way that would switch off the gates of the
-// session, or skip all permissions of one that was not started for that.
+// session, or skip all permissions of one that was not started for that, and what the agent
+// would drop.
 func (l *link) checkSettings(req protocol.HostRequest) error {
 	if _, raw := req.(*protocol.UnknownHostRequest); !raw && req.Subtype() != applyFlagSettings {
 		return nil
@@ -59,7 +63,36 @@ func (l *link) checkSettings(req protocol.HostRequest) error {
 			}
 		}
 	}
+	if l.dialect.Name() == claude.Name && len(settings) > 0 {
+		return l.dropped(settings)
+	}
 	return nil
+}
+
+// dropped says what the agent would drop of settings on the way, as of those of the options. A key
+// that is null takes a setting back.
+func (l *link) dropped(settings json.RawMessage) error {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(settings, &keys) == nil {
+		given := len(keys)
+		maps.DeleteFunc(keys, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+		if len(keys) < given {
+			var err error
+			if settings, err = json.Marshal(keys); err != nil {
+				return err
+			}
+		}
+	}
+	var in dialect.Input
+	in.Settings = settings
+	_, err := l.dialect.Validate(&in)
+	var problems []error
+	for _, e := range session.ConfigErrors(err) {
+		if e.Option == "Settings" {
+			problems = append(problems, &ConfigError{Option: "ApplyFlagSettings", Backend: e.Backend, Problem: e.Problem, Fix: e.Fix})
+		}
+	}
+	return errors.Join(problems...)
 }
 
 const applyFlagSettings = "apply_flag_settings"

@@ -105,7 +105,8 @@ func (c *Client) SetMaxThinkingTokens(ctx context.Context, limit Opt[int]) error
 
 // ApplyFlagSettings merges settings, a JSON object, over the settings of the command
 // line. Only Qoder reports what was applied. Settings that would turn off the session's
-// gates are a *[ConfigError]. So is a default mode that skips permissions, without
+// gates are a *[ConfigError], and so are those that Claude Code would drop, see
+// Options.Settings. So is a default mode that skips permissions, without
 // Options.AllowDangerouslySkipPermissions. The same checks apply to [Call] and [Client.Control].
 func (c *Client) ApplyFlagSettings(ctx context.Context, settings json.RawMessage) (*protocol.ApplyFlagSettingsResponse, error) {
 	return Call[protocol.ApplyFlagSettingsResponse](ctx, c, protocol.ApplyFlagSettingsRequest{Settings: settings})
