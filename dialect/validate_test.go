@@ -1,7 +1,9 @@
 package dialect_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -404,4 +406,43 @@ func TestOtherWarnings(t *testing.T) {
 	got := warned(q, "qoder")
 	slices.Sort(got)
 	assert.Equal(t, []string{"DebugFile", "IncludeHookEvents", "SDKMCPServers[0].Timeout", "ToolConfig"}, got)
+}
+
+// A variable that the agent does not have stands in a server's texts as it is written, which is worth a warning.
+func TestVariablesOfServersThatAreNotSet(t *testing.T) {
+	t.Parallel()
+	server := session.MCPServerConfig{Command: "${BIN}/srv", Args: []string{"--key", "${KEY}", "${KEY:-none}", "$KEY", "${EMPTY}"}, Env: map[string]string{"TOKEN": "Bearer ${TOKEN}"}}
+	web := session.MCPServerConfig{Type: "http", URL: "https://${HOST}/mcp", Headers: map[string]string{"Authorization": "${AUTH}"}}
+	x := dialect.Input{Facts: dialect.Facts{ParentEnv: []string{"BIN=/bin", "TOKEN=t", "EMPTY="}}}
+	x.MCPServers = map[string]session.MCPServerConfig{"s": server, "w": web}
+	x.Agents = map[string]session.AgentDefinition{"a": {Description: "d", Prompt: "p", MCPServers: []session.AgentMCPServer{{Name: "o", Config: &session.MCPServerConfig{Command: "${OTHER}"}}}}}
+	x.Env = map[string]string{"HOST": "h"}
+	x.UnsetEnv = []string{"TOKEN"}
+	unset := func(x *dialect.Input) (told []string) {
+		for _, d := range dialects() {
+			warnings, _ := d.Validate(x) // qodercli has no login here
+			for _, w := range warnings {
+				if strings.Contains(w.Problem, "is not set in the agent's environment") {
+					told = append(told, d.Name()+" "+w.Option+" "+w.Rule)
+				}
+			}
+		}
+		return told
+	}
+	var want []string
+	for _, d := range dialects() {
+		for _, at := range []string{`MCPServers["s"].Args[1] ${KEY}`, `MCPServers["s"].Env["TOKEN"] ${TOKEN}`, `MCPServers["w"].Headers["Authorization"] ${AUTH}`, `Agents["a"].MCPServers[0].Command ${OTHER}`} {
+			want = append(want, d.Name()+" "+at)
+		}
+	}
+	assert.ElementsMatch(t, want, unset(&x))
+	x.Spawner = elsewhere{}
+	assert.Empty(t, unset(&x), "what an agent has elsewhere is not known")
+}
+
+// elsewhere is a spawner that starts nothing.
+type elsewhere struct{}
+
+func (elsewhere) Spawn(context.Context, session.Command) (session.Process, error) {
+	return nil, errors.New("nothing is started")
 }

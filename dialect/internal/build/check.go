@@ -254,6 +254,7 @@ func checkAgents(o *dialect.Input, p *Problems, modes []protocol.PermissionMode)
 			p.AddIf(s.Name == "", sub, "has no name", "name the server")
 			if s.Config != nil {
 				checkServer(p, sub, *s.Config)
+				warnUnset(o, p, sub, *s.Config)
 				p.AddIf(len(s.Config.Tools) > 0, sub+".Tools", "policies hold for the session's servers only", "put the server in MCPServers")
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,7 @@ func checkMCP(o *dialect.Input, p *Problems) {
 		at := fmt.Sprintf("MCPServers[%q]", name)
 		p.AddIf(name == "", at, "has no name", "name the server")
 		checkServer(p, at, o.MCPServers[name])
+		warnUnset(o, p, at, o.MCPServers[name])
 		checkTools(p, at, o.MCPServers[name].Tools)
 	}
 	checkAlike(o, p)
@@ -80,6 +82,36 @@ func checkServer(p *Problems, at string, s session.MCPServerConfig) {
 		p.Add(at+".Type", fmt.Sprintf("%q is not known", s.Type), "use stdio, http or sse")
 	}
 	p.AddIf(s.Timeout < 0, at+".Timeout", "is negative", "give 0 for the agent's default")
+}
+
+// variable is a variable that agents put into the texts of a server: ${NAME}, ${NAME:-default}.
+var variable = regexp.MustCompile(`\$\{([^}:]+)(:-)?[^}]*\}`)
+
+// warnUnset warns of variables that the agent does not have: the server gets the text as it is written. What an agent
+// that is started elsewhere has is not known.
+func warnUnset(o *dialect.Input, p *Problems, at string, s session.MCPServerConfig) {
+	if o.Spawner != nil {
+		return
+	}
+	check := func(field, text string) {
+		for _, m := range variable.FindAllStringSubmatch(text, -1) {
+			if _, set := o.LookupEnv(m[1]); !set && m[2] == "" {
+				p.Warn(at+"."+field, m[0], "is not set in the agent's environment, so the server gets the text as it is written",
+					"set it in Env or give a default: ${"+m[1]+":-…}")
+			}
+		}
+	}
+	check("Command", s.Command)
+	for i, a := range s.Args {
+		check(fmt.Sprintf("Args[%d]", i), a)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		check(fmt.Sprintf("Env[%q]", name), s.Env[name])
+	}
+	check("URL", s.URL)
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		check(fmt.Sprintf("Headers[%q]", name), s.Headers[name])
+	}
 }
 
 // isHTTP reports whether raw is a URL of a server on the web.
