@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 
@@ -30,6 +31,41 @@ func (l *sharedLink) answer(m *jsonrpc.Request) {
 		reply.Result, reply.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
 	_ = l.write(reply) // a server that is gone waits for nothing
+}
+
+// lapse notes a call that was given up without an answer.
+func (l *sharedLink) lapse(id jsonrpc.ID, v *sharedView) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	maps.DeleteFunc(l.lapsed, func(_ jsonrpc.ID, c lapsed) bool { return now.After(c.until) })
+	l.lapsed[id] = lapsed{v, now.Add(lapseLimit)}
+}
+
+// speaker is the one session whose call is open; nil: none is, or several are. A call of another
+// session that was given up may be what the server asks about, too.
+func (l *sharedLink) speaker() *sharedView {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var found *sharedCall
+	for _, c := range l.calls { //troupe:maporder it is the only one, or none is returned
+		switch {
+		case c.view == nil:
+		case found == nil:
+			found = c
+		case found.view != c.view:
+			return nil
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	for _, c := range l.lapsed { //troupe:maporder one is enough
+		if c.view != found.view && !l.clock.Now().After(c.until) {
+			return nil
+		}
+	}
+	return found.view
 }
 
 // asked is what the session answers.

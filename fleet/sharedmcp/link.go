@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -39,6 +40,7 @@ type sharedLink struct {
 	next     float64
 	calls    map[jsonrpc.ID]*sharedCall
 	tokens   map[string]*sharedCall // by the link's progress token
+	lapsed   map[jsonrpc.ID]lapsed  // calls that were given up, until their answer
 	views    []heard
 	closed   *linkEnded // nil: it works
 	stopping bool
@@ -52,6 +54,16 @@ type sharedCall struct {
 	token  json.RawMessage // the agent's progress token; nil: none
 	done   *kernel.Promise[json.RawMessage]
 }
+
+// lapsed is a call that nobody waits for any more. The server may still work at it, and ask.
+type lapsed struct {
+	view  *sharedView
+	until time.Time
+}
+
+// lapseLimit is how long a call that was given up counts without an answer: a server that heeds
+// the cancel sends none.
+const lapseLimit = time.Minute
 
 type notifier = func(method string, params json.RawMessage) error
 
@@ -72,6 +84,7 @@ func newSharedLink(exec session.Executor, clock session.Clock, p session.Process
 	l := &sharedLink{
 		exec: exec, clock: clock, proc: p, over: kernel.NewPromise[struct{}](), stderr: kernel.NewPromise[struct{}](),
 		calls: make(map[jsonrpc.ID]*sharedCall), tokens: make(map[string]*sharedCall),
+		lapsed: make(map[jsonrpc.ID]lapsed),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	exec.Go(l.read)
@@ -174,6 +187,7 @@ func (l *sharedLink) call(ctx context.Context, v *sharedView, notify notifier, m
 	}
 	result, err := c.done.Wait(ctx, l.exec)
 	if err != nil && ctx.Err() != nil && v != nil {
+		l.lapse(id, v)
 		if gone, err := json.Marshal(map[string]any{"requestId": id.Raw()}); err == nil {
 			_ = l.write(&jsonrpc.Request{Method: "notifications/cancelled", Params: gone}) // a server that is gone needs no news
 		}
@@ -295,6 +309,7 @@ func (l *sharedLink) take(m jsonrpc.Message) {
 	case *jsonrpc.Response:
 		l.mu.Lock()
 		c := l.calls[m.ID]
+		delete(l.lapsed, m.ID)
 		l.mu.Unlock()
 		if c == nil {
 			return // cancelled
@@ -351,26 +366,6 @@ func (l *sharedLink) forward(method string, params json.RawMessage) {
 			_ = notify(method, params) // it fails when the session is over, and so is the news
 		}
 	}
-}
-
-// speaker is the one session whose call is open; nil: none is, or several are.
-func (l *sharedLink) speaker() *sharedView {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var found *sharedCall
-	for _, c := range l.calls { //troupe:maporder it is the only one, or none is returned
-		switch {
-		case c.view == nil:
-		case found == nil:
-			found = c
-		case found.view != c.view:
-			return nil
-		}
-	}
-	if found == nil {
-		return nil
-	}
-	return found.view
 }
 
 // forget tells a session of nothing any more.

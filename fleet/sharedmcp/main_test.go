@@ -49,6 +49,16 @@ func serverMain() {
 		_, _ = fmt.Fprintln(f, "cancelled")
 		return ""
 	})
+	tool("late", func(ctx context.Context, r *mcpsdk.CallToolRequest) string { // asks when its call is cancelled
+		_ = r.Session.NotifyProgress(ctx, &mcpsdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		<-ctx.Done()
+		answer, err := r.Session.Elicit(context.WithoutCancel(ctx), &mcpsdk.ElicitParams{Message: "sure?", RequestedSchema: map[string]any{"type": "object", "properties": map[string]any{}}})
+		if err != nil {
+			answer = &mcpsdk.ElicitResult{Action: "refused"}
+		}
+		_, _ = fmt.Fprintln(f, "late", answer.Action)
+		return ""
+	})
 	tool("roots", func(ctx context.Context, r *mcpsdk.CallToolRequest) string {
 		roots, err := r.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers use it
 		if err != nil {

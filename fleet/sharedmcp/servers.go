@@ -40,8 +40,9 @@ import (
 //
 // What a server asks (roots/list, elicitation/create) goes to the session whose call is
 // open: its directories, its OnElicitation. If no session has an open call, or several have
-// one, the request is refused. A server that asks after its answer to another session is
-// answered by the session whose call is open then. Progress goes to its call, a change of the
+// one, the request is refused. A call that was given up counts as open until the server answers
+// it, at most for a minute: another session never decides about it. A server that asks after its
+// answer, which the protocol forbids, is answered by the session whose call is open then. Progress goes to its call, a change of the
 // server's lists to all sessions. Other notifications, such as log messages, belong to no call:
 // they are dropped. MCPServerConfig.AlwaysLoad has no effect.
 //

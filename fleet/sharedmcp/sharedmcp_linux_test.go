@@ -258,6 +258,42 @@ func TestWhatASharedServerAsks(t *testing.T) {
 	assert.Len(t, s.started(), 2, "one server, and one call that was cancelled")
 }
 
+// What a server asks about a call that was given up is not answered by another session, whose call is open.
+func TestASharedServerAsksAboutACallThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, sharedmcp.Options{})
+	one, two := s.options(), s.options()
+	two.OnElicitation = func(context.Context, *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+		return protocol.ElicitationResult{Action: protocol.ElicitAccept, Content: json.RawMessage(`{}`)}, nil
+	}
+	first, release := s.session(one)
+	defer release()
+	second, release2 := s.session(two)
+	defer release2()
+	// begin calls a tool, and returns when it runs.
+	begin := func(m *sdk.MCPServer, tool string) (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs, over := make(chan struct{}), make(chan error, 1)
+		waiting := mcp.ContextWithNotifier(ctx, func(string, json.RawMessage) error { close(runs); return nil })
+		go func() { _, err := call(waiting, m, tool); over <- err }()
+		<-runs
+		return func() {
+			cancel()
+			assert.ErrorIs(t, <-over, context.Canceled)
+		}
+	}
+	endSecond := begin(second, "wait")
+	defer endSecond()
+	begin(first, "late")()
+	said := func() string { return strings.Join(s.started(), "\n") }
+	require.Eventually(t, func() bool { return strings.Contains(said(), "late") }, 10*time.Second, 10*time.Millisecond)
+	assert.Contains(t, said(), "late refused")
+	require.Eventually(t, func() bool { // until the server has answered the call that was given up
+		got, err := call(t.Context(), second, "ask")
+		return err == nil && got == "accept"
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
 // The tasks of a job share a server, and rules decide on its calls as on any other's.
 func TestTasksShareAServer(t *testing.T) {
 	t.Parallel()
