@@ -302,16 +302,17 @@ func (r *runner) fill(a *attempt) error {
 	if a.task.Slash {
 		return nil // a command has nothing before it
 	}
+	// The message comes first: agents show the begin of a prompt as the title of a session.
 	switch next := &a.prompts[a.turns]; a.mode {
 	case modeResume:
-		*next = "You were interrupted while you worked on this, and some of it may be done already. " +
-			"Look before you repeat a step, and finish it." + a.with.told + " This was the message:\n\n" + *next
+		*next += "\n\n[You were interrupted while you worked on this message, and some of it may be done already. " +
+			"Look before you repeat a step, and finish it." + a.with.told + "]"
 	case modeAgain:
 		if a.why == "" { // nothing was done yet
 			break
 		}
-		*next = "An earlier attempt at this task ended early, and its conversation is lost (" + short(a.why) + "). " +
-			"Its work may still be in this directory: look before you repeat a step. This is the task:\n\n" + *next
+		*next += "\n\n[An earlier attempt at this task ended early, and its conversation is lost (" + short(a.why) + "). " +
+			"Its work may still be in this directory: look before you repeat a step.]"
 	}
 	return nil
 }
