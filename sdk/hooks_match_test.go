@@ -14,7 +14,9 @@ import (
 // A matcher that the agent does not compare, or that names nothing, is a warning.
 func TestMatchersThatDoNotMatch(t *testing.T) {
 	t.Parallel()
-	stop := func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) { return sdk.FeedbackOutput{}, nil }
+	stop := func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+		return sdk.FeedbackOutput{}, nil
+	}
 	compact := func(context.Context, *protocol.PreCompactInput) (sdk.BlockOutput, error) {
 		return sdk.BlockOutput{}, nil
 	}
