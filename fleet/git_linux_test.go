@@ -234,3 +234,24 @@ func TestUncommittedFilesAreRemarked(t *testing.T) {
 		})
 	}
 }
+
+// A process that resumes a job finds them too.
+func TestUncommittedFilesAfterAResume(t *testing.T) {
+	t.Parallel()
+	repo, out := repository(t), t.TempDir()
+	shell(t, repo, "touch b")
+	for _, resume := range []bool{false, true} {
+		var warned []string
+		job := fleet.Job{
+			Tasks: tasks(2), Options: backend(), Out: out, OnEvent: remarks(&warned), Resume: resume,
+			Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: repo},
+		}
+		if !resume {
+			job.Sample = 1
+		}
+		_, err := collect(t, job)
+		assert.Equal(t, resume, err == nil, "%v", err)
+		require.Len(t, warned, 1)
+		assert.Contains(t, warned[0], "b is not committed")
+	}
+}

@@ -1,6 +1,7 @@
 package hostgit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,8 @@ func (g *Git) Make(path, top string, r *Repo) (*Dir, error) {
 	return d, nil
 }
 
-// Open opens a directory that Make has made, also in an earlier process.
+// Open opens a directory that Make has made, also in an earlier process. Without top the working
+// tree is that of the repository.
 func (g *Git) Open(path, top string) (*Dir, error) {
 	text, err := readSmall(filepath.Join(path, repoFile))
 	if err != nil {
@@ -51,7 +53,7 @@ func (g *Git) Open(path, top string) (*Dir, error) {
 	if err := json.Unmarshal([]byte(text), r); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(path, repoFile), err)
 	}
-	return g.Make(path, top, r)
+	return g.Make(path, cmp.Or(top, r.Top), r)
 }
 
 // Path returns the directory.

@@ -161,8 +161,14 @@ func TestADirectoryIsMadeAnew(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, shell(t, own, "cat config"), "evil")
 	assert.NoDirExists(t, filepath.Join(own, "hooks"))
-	_, err = d.Changed(t.Context(), shell(t, repo, "git rev-parse HEAD"), repo)
-	require.NoError(t, err)
+	shell(t, repo, "touch new")
+	for _, top := range []string{repo, ""} {
+		d, err = host().Open(own, top)
+		require.NoError(t, err)
+		changed, err := d.Changed(t.Context(), shell(t, repo, "git rev-parse HEAD"), repo)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"new"}, changed)
+	}
 	text, err := os.ReadFile(victim)
 	require.NoError(t, err)
 	assert.Equal(t, "precious\n", string(text))
