@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/base/sse"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -110,7 +111,7 @@ func (c *conn) openStream() {
 
 // read reads the stream to its end and returns why it ended.
 func (c *conn) read(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader, here func(func()) func()) error {
-	var d sseDecoder
+	var d sse.Decoder
 	buf := make([]byte, readSize)
 	for {
 		timer := c.host.Clock.AfterFunc(idleLimit, func() {
@@ -118,8 +119,12 @@ func (c *conn) read(ctx context.Context, cancel context.CancelCauseFunc, body io
 		})
 		n, err := body.Read(buf)
 		timer.Stop()
-		var events []sseEvent
-		d.feed(buf[:n], func(e sseEvent) { events = append(events, e) })
+		var events []sse.Event
+		d.Feed(buf[:n], func(e *sse.Event) bool {
+			e.Data = bytes.Clone(e.Data)
+			events = append(events, *e)
+			return true
+		})
 		if len(events) > 0 {
 			c.queue.pushWhenFree(ctx, here(func() { c.events(events) }))
 		}
@@ -191,7 +196,7 @@ func backoff(rand session.Rand, n int) time.Duration {
 }
 
 // events handles events in order.
-func (c *conn) events(events []sseEvent) {
+func (c *conn) events(events []sse.Event) {
 	for i := range events {
 		if c.broken != nil || c.exit != nil {
 			return
@@ -203,9 +208,9 @@ func (c *conn) events(events []sseEvent) {
 
 // event hands an event to the host, and then to the book: what the host did not get is read again
 // by the next connection.
-func (c *conn) event(e *sseEvent) {
+func (c *conn) event(e *sse.Event) {
 	if e.Skipped > 0 {
-		c.host.Emit(&session.WarningIssued{Problem: fmt.Sprintf("an event of the cloud's of %d bytes was skipped: a line may have %d bytes and an event %d", e.Skipped, maxLine, maxEvent)})
+		c.host.Emit(&session.WarningIssued{Problem: fmt.Sprintf("an event of the cloud's of %d bytes was skipped: a line may have %d bytes and an event %d", e.Skipped, sse.DefaultMaxLine, sse.DefaultMaxEvent)})
 		return
 	}
 	if e.ID != "" && c.seen.has(e.ID) {
