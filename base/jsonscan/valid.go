@@ -51,7 +51,7 @@ func validValue(b []byte, i, depth int) int {
 	}
 	switch c := b[i]; c {
 	case '"':
-		return validString(b, i)
+		return ValidString(b, i)
 	case '{':
 		i = Space(b, i+1)
 		if i < len(b) && b[i] == '}' {
@@ -61,7 +61,7 @@ func validValue(b []byte, i, depth int) int {
 			if i >= len(b) || b[i] != '"' {
 				return -1
 			}
-			if i = validString(b, i); i < 0 {
+			if i = ValidString(b, i); i < 0 {
 				return -1
 			}
 			if i = Space(b, i); i >= len(b) || b[i] != ':' {
@@ -161,9 +161,9 @@ func marks(w uint64) uint64 {
 	return ((quote-lowBits)&^quote | (slash-lowBits)&^slash | (w-lowBits*0x20)&^w) & highBits
 }
 
-// validString returns the index after the string whose quote is at i; negative if the
+// ValidString returns the index after the string whose quote is at i; negative if the
 // string is not valid.
-func validString(b []byte, i int) int {
+func ValidString(b []byte, i int) int {
 	i++
 	for {
 		if i+8 <= len(b) {

@@ -72,10 +72,10 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "internal/hostgit", "internal/textfile", "schema"},
+	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/textfile", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
-	{"acp", "acp/internal/gen"},
+	{"acp", "acp/internal/gen", "model"},
 	{"policy"},
 	{"supervisor"},
 	{"session"},
@@ -123,6 +123,8 @@ var alone = map[string][]string{
 	"internal/optionfile":  {"base/spell", "base/shown", "internal/textfile"},
 	"protocol":             {"base/shown", "base/wire", "base/jsonscan"},
 	"acp":                  {},
+	"base/sse":             {},
+	"model":                {"protocol", "base/jsonscan", "base/sse"},
 	"acp/internal/gen":     {},
 	"base/wire":            {},
 	"policy":               {"protocol"},

@@ -1,0 +1,223 @@
+package model
+
+import (
+	"bytes"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// AnthropicURL is the vendor's own endpoint.
+const AnthropicURL = "https://api.anthropic.com/v1"
+
+// AnthropicConfig is an endpoint of the Messages API.
+type AnthropicConfig struct {
+	Config
+	Version string   // of the API; "": 2023-06-01
+	Betas   []string // of the header anthropic-beta
+	// Bearer sends the key as "Authorization: Bearer", as gateways want it, in place of
+	// "X-Api-Key".
+	Bearer bool
+}
+
+// NewAnthropic returns a client for an endpoint of the Messages API. It is safe for
+// concurrent use and needs no Close.
+func NewAnthropic(c AnthropicConfig) *Client {
+	if c.URL == "" {
+		c.URL = AnthropicURL
+	}
+	if c.Version == "" {
+		c.Version = "2023-06-01"
+	}
+	return newClient(c.Config, "/messages", messages{version: c.Version, betas: slices.Clone(c.Betas), bearer: c.Bearer})
+}
+
+// messages is the Messages API. Its documentation is at docs.claude.com/en/api/messages.
+type messages struct {
+	version string
+	betas   []string
+	bearer  bool
+}
+
+const anthropic = "anthropic" // Codec.Name, and Block.Origin: any endpoint of the API takes its blocks
+
+func (messages) Name() string { return anthropic }
+
+func (m messages) header(h http.Header, key string) {
+	h.Set("Anthropic-Version", m.version)
+	if len(m.betas) > 0 {
+		h.Set("Anthropic-Beta", strings.Join(m.betas, ","))
+	}
+	switch {
+	case key == "":
+	case m.bearer:
+		h.Set("Authorization", "Bearer "+key)
+	default:
+		h.Set("X-Api-Key", key)
+	}
+}
+
+func (messages) Tools(list []Tool) []byte {
+	b := []byte{'['}
+	for i, t := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"name":`...)
+		b = appendString(b, t.Name)
+		if t.Description != "" {
+			b = appendMember(b, "description", t.Description)
+		}
+		b = append(b, `,"input_schema":`...)
+		b = append(append(b, orElse(t.Schema, emptySchema)...), '}')
+	}
+	return append(b, ']')
+}
+
+const emptySchema = `{"type":"object","properties":{}}`
+
+func (messages) Message(m *Message) []byte {
+	b := []byte(`{"role":"`)
+	b = append(b, m.Role...)
+	b = append(b, `","content":[`...)
+	empty := len(b)
+	for i := range m.Blocks {
+		k := &m.Blocks[i]
+		foreign := k.Origin != anthropic
+		if k.Kind == Opaque && (foreign || k.Raw == nil) || k.Text == "" && (k.Kind == Text || k.Kind == Thinking && foreign) {
+			continue // nothing that the API takes: it refuses an empty text
+		}
+		if len(b) > empty {
+			b = append(b, ',')
+		}
+		b = appendBlock(b, k)
+	}
+	if len(b) == empty { // and a message without a block
+		b = appendBlock(b, &Block{Kind: Text, Text: "(no content)"})
+	}
+	return slices.Clip(append(b, "]}"...))
+}
+
+func appendBlock(b []byte, k *Block) []byte {
+	if k.Raw != nil && k.Origin == anthropic {
+		return append(b, k.Raw...)
+	}
+	switch k.Kind {
+	case Thinking:
+		if k.Signature == "" || k.Origin != anthropic { // the API refuses what it did not sign
+			b = append(b, `{"type":"text"`...)
+			return append(appendMember(b, "text", "<thinking>"+k.Text+"</thinking>"), '}')
+		}
+		b = append(b, `{"type":"thinking"`...)
+		b = appendMember(b, "thinking", k.Text)
+		return append(appendMember(b, "signature", k.Signature), '}')
+	case ToolUse:
+		b = append(b, `{"type":"tool_use"`...)
+		b = appendMember(b, "id", k.ID)
+		b = appendMember(b, "name", k.Name)
+		b = append(b, `,"input":`...)
+		return append(append(b, orElse(k.Input, "{}")...), '}')
+	case ToolResult:
+		b = append(b, `{"type":"tool_result"`...)
+		b = appendMember(b, "tool_use_id", k.ID)
+		if len(k.Content) > 0 {
+			b = append(append(b, `,"content":`...), k.Content...)
+		} else {
+			b = appendMember(b, "content", k.Text)
+		}
+		if k.IsError {
+			b = append(b, `,"is_error":true`...)
+		}
+		return append(b, '}')
+	case Image:
+		b = append(b, `{"type":"image","source":`...)
+		return append(append(b, orElse(k.Content, "null")...), '}')
+	case Text, Opaque:
+	}
+	b = append(b, `{"type":"text"`...)
+	return append(appendMember(b, "text", k.Text), '}')
+}
+
+// appendMark appends the mark of the provider's cache of prompts, as a member.
+func appendMark(b []byte) []byte { return append(b, `,"cache_control":{"type":"ephemeral"}`...) }
+
+func (messages) body(r *Request) [][]byte {
+	head := []byte(`{"model":`)
+	head = appendString(head, r.Model)
+	limit := r.MaxTokens
+	if limit == 0 {
+		limit = 4096
+	}
+	head = append(head, `,"max_tokens":`...)
+	head = strconv.AppendInt(head, int64(limit), 10)
+	head = append(head, `,"stream":true`...)
+	switch {
+	case r.ThinkingTokens > 0:
+		head = append(head, `,"thinking":{"type":"enabled","budget_tokens":`...)
+		head = append(strconv.AppendInt(head, int64(r.ThinkingTokens), 10), '}')
+	case r.ThinkingTokens < 0:
+		head = append(head, `,"thinking":{"type":"disabled"}`...)
+	}
+	if r.Effort != "" {
+		head = append(head, `,"output_config":{"effort":`...)
+		head = append(appendString(head, r.Effort), '}')
+	}
+	if r.ToolChoice != "" {
+		head = append(head, `,"tool_choice":{"type":"tool"`...)
+		head = append(appendMember(head, "name", r.ToolChoice), '}')
+	}
+	if r.User != "" {
+		head = append(head, `,"metadata":{"user_id":`...)
+		head = append(appendString(head, r.User), '}')
+	}
+	for i, s := range r.System {
+		if i == 0 {
+			head = append(head, `,"system":[`...)
+		} else {
+			head = append(head, ',')
+		}
+		head = append(head, `{"type":"text"`...)
+		head = appendMember(head, "text", s)
+		if r.Cache && i == len(r.System)-1 {
+			head = appendMark(head)
+		}
+		head = append(head, '}')
+	}
+	if len(r.System) > 0 {
+		head = append(head, ']')
+	}
+	parts := [][]byte{head}
+	if len(r.Tools) > len("[]") {
+		parts = append(parts, []byte(`,"tools":`), r.Tools)
+	}
+	parts = append(parts, []byte(`,"messages":[`))
+	for i, m := range r.Messages {
+		if i > 0 {
+			parts = append(parts, []byte{','})
+		}
+		// The next request has the last message as its last but one: a mark on both finds
+		// the cache of the one before and writes that of the next.
+		if r.Cache && i >= len(r.Messages)-2 && markable(m) {
+			parts = append(parts, m[:len(m)-len("}]}")], appendMark(nil), []byte("}]}"))
+		} else {
+			parts = append(parts, m)
+		}
+	}
+	return append(parts, []byte("]}"))
+}
+
+// markable reports whether the last block of an encoded message can be marked: the API
+// refuses a mark on thinking.
+func markable(m []byte) bool {
+	if !bytes.HasSuffix(m, []byte("}]}")) {
+		return false
+	}
+	// What lies behind the last signature is a block of another kind.
+	at := max(bytes.LastIndex(m, []byte(`{"type":"thinking"`)), bytes.LastIndex(m, []byte(`{"type":"redacted_thinking"`)))
+	return at < 0 || bytes.Contains(m[at:], []byte(`},{"type":"`))
+}
+
+func (messages) decoder(raw bool, emit func(*Event) bool) decoder {
+	return &messagesDecoder{raw: raw, emit: emit}
+}

@@ -1,0 +1,111 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// fields are members of a JSON object, in the order in which they came.
+type fields []field
+
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+// set adds a member, or replaces the value of the one with that name.
+func (f *fields) set(name string, value []byte) {
+	for i := range *f {
+		if m := &(*f)[i]; m.name == name {
+			if !bytes.Equal(m.value, value) {
+				m.value = bytes.Clone(value)
+			}
+			return
+		}
+	}
+	*f = append(*f, field{name, bytes.Clone(value)})
+}
+
+// add is set for what comes in parts: a list is appended to the list before, and null
+// replaces nothing.
+func (f *fields) add(name string, value []byte) {
+	if string(value) == "null" {
+		return
+	}
+	for i := range *f {
+		m := &(*f)[i]
+		if m.name != name || len(m.value) < 2 || m.value[0] != '[' || value[0] != '[' {
+			continue
+		}
+		head, rest := bytes.TrimRight(m.value[:len(m.value)-1], " \n\t\r"), bytes.TrimLeft(value[1:], " \n\t\r")
+		switch {
+		case rest[0] == ']':
+			return
+		case len(head) > 1:
+			head = append(head, ',')
+		}
+		m.value = append(head, rest...)
+		return
+	}
+	f.set(name, value)
+}
+
+// keep sets the members of an object whose names are not known. What is no object has none.
+func (f *fields) keep(object []byte, known ...string) {
+	c := jsonscan.Object(object, jsonscan.Space(object, 0))
+	for {
+		key, val, ok := c.Member()
+		if !ok {
+			return
+		}
+		if name := string(jsonscan.Unescaped(c.Bytes(key))); !slices.Contains(known, name) {
+			f.set(name, c.Bytes(val))
+		}
+	}
+}
+
+// dropNull drops members that say nothing.
+func (f *fields) dropNull() {
+	*f = slices.DeleteFunc(*f, func(m field) bool { return string(m.value) == "null" })
+}
+
+// object is an object of the members; nil if there are none.
+func (f fields) object() json.RawMessage {
+	if len(f) == 0 {
+		return nil
+	}
+	b := []byte{'{'}
+	for i, m := range f {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, m.name), ':')
+		b = append(b, m.value...)
+	}
+	return append(b, '}')
+}
+
+// usageFields are the counts of tokens of the Messages API: a later one replaces an earlier.
+type usageFields struct{ fields }
+
+func (u *usageFields) merge(usage []byte) { u.keep(usage) }
+
+func (u *usageFields) usage() Usage {
+	n := func(name string) (v int) {
+		for _, m := range u.fields {
+			if m.name == name {
+				_ = protocol.Unmarshal(m.value, &v) // null, and what is no number, is 0
+			}
+		}
+		return v
+	}
+	return Usage{
+		Input: n("input_tokens"), Output: n("output_tokens"),
+		CacheRead: n("cache_read_input_tokens"), CacheWrite: n("cache_creation_input_tokens"),
+		Raw: u.object(),
+	}
+}

@@ -1,0 +1,345 @@
+package model
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// OpenAIURL is the vendor's own endpoint.
+const OpenAIURL = "https://api.openai.com/v1"
+
+// OpenAIConfig is an endpoint of chat completions, of any vendor or server.
+type OpenAIConfig struct {
+	Config
+	Quirks
+}
+
+// Quirks are how a server or a model differs from the vendor's own. The zero value is
+// that vendor's. [Profiles] have those of known servers.
+type Quirks struct {
+	// MaxTokens is the name of the limit of an answer; "": max_completion_tokens; "-": the
+	// server has none.
+	MaxTokens string `json:"maxTokens,omitempty"`
+	// Effort is the name of the member for Request.Effort; "": reasoning_effort; "-": the
+	// server has none. "reasoning.effort" is the member effort of an object reasoning.
+	Effort string `json:"effort,omitempty"`
+	// NoStreamOptions: the server refuses stream_options, and says nothing of tokens
+	// without them, or says it anyway.
+	NoStreamOptions bool `json:"noStreamOptions,omitempty"`
+	// NoCacheKey: the server refuses prompt_cache_key.
+	NoCacheKey bool `json:"noCacheKey,omitempty"`
+	// Developer: the system prompt has the role developer.
+	Developer bool `json:"developer,omitempty"`
+	// Reasoning is the member in which the thinking of a message with calls is given back,
+	// such as reasoning_content; "": it is not. DeepSeek refuses requests without it.
+	Reasoning string `json:"reasoning,omitempty"`
+	// Merge: the server refuses two messages of the user's in a row; they become one.
+	Merge bool `json:"merge,omitempty"`
+	// CacheMarks: the server takes the marks of the Messages API (OpenRouter, for models of
+	// Anthropic).
+	CacheMarks bool `json:"cacheMarks,omitempty"`
+	// APIKeyHeader sends the key in this header, as it is, in place of "Authorization:
+	// Bearer". Azure's is api-key.
+	APIKeyHeader string `json:"apiKeyHeader,omitempty"`
+}
+
+// NewOpenAI returns a client for an endpoint of chat completions. It is safe for concurrent
+// use and needs no Close.
+func NewOpenAI(c OpenAIConfig) *Client {
+	if c.URL == "" {
+		c.URL = OpenAIURL
+	}
+	origin := openai
+	if u, err := url.Parse(c.URL); err == nil && c.URL != OpenAIURL {
+		origin += ":" + u.Host
+	}
+	return newClient(c.Config, "/chat/completions", chat{Quirks: c.Quirks, origin: origin})
+}
+
+// chat is the API of chat completions. Its documentation is at
+// platform.openai.com/docs/api-reference/chat.
+type chat struct {
+	Quirks
+	origin string // of what only this endpoint understands
+}
+
+const openai = "openai"
+
+func (chat) Name() string { return openai }
+
+func (c chat) header(h http.Header, key string) {
+	switch {
+	case key == "":
+	case c.APIKeyHeader != "":
+		h.Set(c.APIKeyHeader, key)
+	default:
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+func (chat) Tools(list []Tool) []byte {
+	b := []byte{'['}
+	for i, t := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, `{"type":"function","function":{"name":`...)
+		b = appendString(b, t.Name)
+		if t.Description != "" {
+			b = appendMember(b, "description", t.Description)
+		}
+		b = append(b, `,"parameters":`...)
+		b = append(append(b, orElse(t.Schema, emptySchema)...), "}}"...)
+	}
+	return append(b, ']')
+}
+
+// Message makes one message, and one before it for each result of a tool, joined by commas:
+// results answer the message before, and so come first.
+func (c chat) Message(m *Message) []byte {
+	var results [][]byte
+	var said spoken
+	for i := range m.Blocks {
+		if k := &m.Blocks[i]; k.Kind == ToolResult {
+			results = append(results, c.result(k, &said))
+		} else {
+			said.add(c, k)
+		}
+	}
+	if !said.empty() || len(results) == 0 {
+		results = append(results, said.message(c, m.Role))
+	}
+	return slices.Clip(bytes.Join(results, []byte{','}))
+}
+
+// result is the message of a tool's result. It has text alone: images go to the user's
+// message behind it.
+func (chat) result(k *Block, said *spoken) []byte {
+	text := k.Text
+	if len(k.Content) > 0 {
+		text = plainText(k.Content)
+		var blocks []struct {
+			Type   string          `json:"type"`
+			Source json.RawMessage `json:"source"`
+		}
+		if protocol.Unmarshal(k.Content, &blocks) == nil {
+			for _, b := range blocks {
+				if b.Type == string(Image) {
+					said.image(b.Source)
+				}
+			}
+		}
+	}
+	if k.IsError && text == "" {
+		text = "error" // there is no member for it
+	}
+	b := []byte(`{"role":"tool"`)
+	b = appendMember(b, "tool_call_id", k.ID)
+	return append(appendMember(b, "content", text), '}')
+}
+
+// spoken is what a message says besides the results of tools.
+type spoken struct {
+	text    []byte
+	texts   int
+	parts   []byte // of content, if there is an image
+	images  bool
+	thought []byte
+	more    fields // members of this endpoint's own
+	calls   []byte
+}
+
+func (s *spoken) empty() bool { return s.texts == 0 && !s.images && s.calls == nil }
+
+func (s *spoken) part() {
+	if s.parts != nil {
+		s.parts = append(s.parts, ',')
+	}
+}
+
+// image adds a picture, given as the source of an image of the Messages API.
+func (s *spoken) image(source json.RawMessage) {
+	var in struct {
+		Type  string `json:"type"`
+		Media string `json:"media_type"`
+		Data  string `json:"data"`
+		URL   string `json:"url"`
+	}
+	if protocol.Unmarshal(source, &in) != nil {
+		return
+	}
+	at := in.URL
+	if in.Type == "base64" {
+		at = "data:" + in.Media + ";base64," + in.Data
+	}
+	s.part()
+	s.images = true
+	s.parts = append(s.parts, `{"type":"image_url","image_url":{"url":`...)
+	s.parts = append(appendString(s.parts, at), "}}"...)
+}
+
+func (s *spoken) add(c chat, k *Block) {
+	switch k.Kind {
+	case Text:
+		if k.Text == "" {
+			return
+		}
+		if s.texts++; s.texts > 1 {
+			s.text = append(s.text, '\n')
+		}
+		s.text = append(s.text, k.Text...)
+		s.part()
+		s.parts = append(s.parts, `{"type":"text"`...)
+		s.parts = append(appendMember(s.parts, "text", k.Text), '}')
+	case Image:
+		s.image(k.Content)
+	case Thinking:
+		if k.Origin == c.origin {
+			s.thought = append(s.thought, k.Text...)
+			var own fields
+			own.keep(k.Raw)
+			for _, m := range own {
+				s.more.add(m.name, m.value)
+			}
+		}
+	case ToolUse:
+		if s.calls != nil {
+			s.calls = append(s.calls, ',')
+		}
+		s.calls = append(s.calls, `{"type":"function"`...)
+		s.calls = appendMember(s.calls, "id", k.ID)
+		s.calls = append(s.calls, `,"function":{"name":`...)
+		s.calls = appendString(s.calls, k.Name)
+		arguments := k.BadInput
+		if arguments == "" {
+			arguments = string(orElse(k.Input, "{}"))
+		}
+		s.calls = append(appendMember(s.calls, "arguments", arguments), '}')
+		if k.Origin == c.origin && k.Raw != nil {
+			s.calls = append(append(s.calls, ','), k.Raw[1:len(k.Raw)-1]...)
+		}
+		s.calls = append(s.calls, '}')
+	case Opaque, ToolResult:
+	}
+}
+
+func (s *spoken) message(c chat, role Role) []byte {
+	b := []byte(`{"role":"`)
+	b = append(b, role...)
+	switch {
+	case s.images:
+		b = append(b, `","content":[`...)
+		b = append(append(b, s.parts...), ']')
+	case s.texts == 0 && s.calls != nil:
+		b = append(b, `","content":null`...)
+	default:
+		b = append(b, `","content":`...)
+		b = appendString(b, string(s.text))
+	}
+	if role != Assistant {
+		return append(b, '}')
+	}
+	// Thinking belongs to the calls: what was thought before a plain answer is not wanted back.
+	if s.calls != nil {
+		if len(s.thought) > 0 && c.Reasoning != "" {
+			b = appendMember(b, c.Reasoning, string(s.thought))
+		}
+		for _, m := range s.more {
+			b = append(b, ',')
+			b = append(appendString(b, m.name), ':')
+			b = append(b, m.value...)
+		}
+		b = append(append(append(b, `,"tool_calls":[`...), s.calls...), ']')
+	}
+	return append(b, '}')
+}
+
+func (c chat) body(r *Request) [][]byte {
+	head := []byte(`{"model":`)
+	head = appendString(head, r.Model)
+	head = append(head, `,"stream":true`...)
+	if !c.NoStreamOptions {
+		head = append(head, `,"stream_options":{"include_usage":true}`...)
+	}
+	if name := or(c.MaxTokens, "max_completion_tokens"); name != "-" && r.MaxTokens > 0 {
+		head = append(appendString(append(head, ','), name), ':')
+		head = strconv.AppendInt(head, int64(r.MaxTokens), 10)
+	}
+	if name := or(c.Effort, "reasoning_effort"); name != "-" && r.Effort != "" {
+		if name == "reasoning.effort" {
+			head = append(head, `,"reasoning":{"effort":`...)
+			head = append(appendString(head, r.Effort), '}')
+		} else {
+			head = appendMember(head, name, r.Effort)
+		}
+	}
+	if r.User != "" && r.Cache && !c.NoCacheKey {
+		head = appendMember(head, "prompt_cache_key", r.User)
+	}
+	if r.ToolChoice != "" {
+		head = append(head, `,"tool_choice":{"type":"function","function":{"name":`...)
+		head = append(appendString(head, r.ToolChoice), "}}"...)
+	}
+	parts := [][]byte{head}
+	if len(r.Tools) > len("[]") { // an empty list is refused
+		parts = append(parts, []byte(`,"tools":`), r.Tools)
+	}
+	system := []byte(`,"messages":[`)
+	role := "system"
+	if c.Developer {
+		role = "developer"
+	}
+	for i, s := range r.System {
+		if i > 0 {
+			system = append(system, ',')
+		}
+		system = append(system, `{"role":"`+role+`","content":`...)
+		if r.Cache && c.CacheMarks && i == len(r.System)-1 {
+			system = append(system, `[{"type":"text"`...)
+			system = appendMark(appendMember(system, "text", s))
+			system = append(system, "}]}"...)
+		} else {
+			system = append(appendString(system, s), '}')
+		}
+	}
+	parts = append(parts, system)
+	for i, m := range r.Messages {
+		if i > 0 && c.Merge && bytes.HasPrefix(m, []byte(userText)) && isUserText(parts[len(parts)-1]) {
+			last := parts[len(parts)-1]
+			parts[len(parts)-1] = last[:len(last)-len(`"}`)]
+			parts = append(parts, []byte(`\n\n`), m[len(userText):])
+			continue
+		}
+		if i > 0 || len(r.System) > 0 {
+			parts = append(parts, []byte{','})
+		}
+		parts = append(parts, m)
+	}
+	return append(parts, []byte("]}"))
+}
+
+// userText begins a message of the user's that is text alone.
+const userText = `{"role":"user","content":"`
+
+// isUserText reports whether the encoded message, or its rest, ends as one that is text alone.
+func isUserText(m []byte) bool {
+	return bytes.HasSuffix(m, []byte(`"}`)) && !bytes.HasSuffix(m, []byte(`"}}`)) &&
+		(bytes.HasPrefix(m, []byte(userText)) || !bytes.HasPrefix(m, []byte(`{"role":`)))
+}
+
+func or(s, none string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
+
+func (c chat) decoder(raw bool, emit func(*Event) bool) decoder {
+	return &chatDecoder{raw: raw, emit: emit, origin: c.origin}
+}

@@ -1,0 +1,138 @@
+package model
+
+import (
+	"bytes"
+	_ "embed" // the profiles
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"slices"
+)
+
+//go:embed profiles.json
+var profiles []byte
+
+// Profiles are what is known of models and servers, as data: [ReadProfiles] reads a file of
+// the user's, and [Profiles.Extend] puts it before what is built in. It is read-only once it
+// is in use.
+type Profiles struct {
+	Models  []ModelProfile  `json:"models,omitempty"`
+	Servers []ServerProfile `json:"servers,omitempty"`
+}
+
+// ModelProfile is what is known of the models whose name matches.
+type ModelProfile struct {
+	// Match is a pattern of [path.Match] for the model's name, without what is before its
+	// last slash.
+	Match string `json:"match"`
+	// Window is how many tokens a conversation may have; 0: not known.
+	Window int `json:"window,omitempty"`
+	// MaxOutput is how many tokens an answer may have; 0: not known.
+	MaxOutput int `json:"maxOutput,omitempty"`
+	// Price is nil if it is not known.
+	Price *Price `json:"price,omitempty"`
+}
+
+// ServerProfile is what is known of the servers whose host matches.
+type ServerProfile struct {
+	// Match is a pattern of [path.Match] for the URL's host, with the port if the pattern
+	// has one.
+	Match string `json:"match"`
+	// KeyName is the environment variable in which the key is by custom. Nothing in this
+	// package reads it.
+	KeyName string `json:"keyName,omitempty"`
+	Quirks  Quirks `json:"quirks,omitzero"`
+}
+
+// Price is in US dollars for a million tokens.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+}
+
+// Cost is what an answer costs, in US dollars.
+func (p Price) Cost(u Usage) float64 {
+	const million = 1e6
+	return float64(u.Input)/million*p.Input + float64(u.Output)/million*p.Output +
+		float64(u.CacheRead)/million*p.CacheRead + float64(u.CacheWrite)/million*p.CacheWrite
+}
+
+// DefaultProfiles returns those that are built in. Prices and windows are data that ages:
+// what a provider publishes counts.
+func DefaultProfiles() *Profiles {
+	p, err := ReadProfiles(bytes.NewReader(profiles))
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return p
+}
+
+// ReadProfiles reads profiles: one JSON object of the form of [Profiles]. A member that is
+// not known, a pattern that is none, and a negative number are errors.
+func ReadProfiles(r io.Reader) (*Profiles, error) {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	var p Profiles
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("read the profiles of models: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("read the profiles of models: something follows the object")
+	}
+	for i, m := range p.Models {
+		switch _, err := path.Match(m.Match, ""); {
+		case err != nil || m.Match == "":
+			return nil, fmt.Errorf("read the profiles of models: models[%d].match is %q, which is no pattern", i, m.Match)
+		case m.Window < 0 || m.MaxOutput < 0:
+			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative number of tokens", i, m.Match)
+		case m.Price != nil && min(m.Price.Input, m.Price.Output, m.Price.CacheRead, m.Price.CacheWrite) < 0:
+			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative price", i, m.Match)
+		}
+	}
+	for i, s := range p.Servers {
+		if _, err := path.Match(s.Match, ""); err != nil || s.Match == "" {
+			return nil, fmt.Errorf("read the profiles of models: servers[%d].match is %q, which is no pattern", i, s.Match)
+		}
+	}
+	return &p, nil
+}
+
+// Extend returns profiles in which own come first: the first that matches counts.
+func (p *Profiles) Extend(own *Profiles) *Profiles {
+	return &Profiles{Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
+}
+
+// Model returns the first profile that matches the model's name, with or without the
+// vendor before a slash; the zero value if none does.
+func (p *Profiles) Model(name string) ModelProfile {
+	for _, m := range p.Models {
+		if matches(m.Match, name) || matches(m.Match, path.Base(name)) {
+			return m
+		}
+	}
+	return ModelProfile{}
+}
+
+// Server returns the first profile that matches the URL's host; the zero value if none does.
+func (p *Profiles) Server(at string) ServerProfile {
+	u, err := url.Parse(at)
+	if err != nil {
+		return ServerProfile{}
+	}
+	for _, s := range p.Servers {
+		if matches(s.Match, u.Host) || matches(s.Match, u.Hostname()) {
+			return s
+		}
+	}
+	return ServerProfile{}
+}
+
+func matches(pattern, s string) bool {
+	ok, _ := path.Match(pattern, s)
+	return ok
+}
