@@ -123,6 +123,14 @@ func parseRule(s string) rule {
 	return rule{tool: tool, content: strings.TrimSuffix(rest, ")")}
 }
 
+// String is the rule in the vendors' syntax.
+func (r rule) String() string {
+	if r.content == "" {
+		return r.tool
+	}
+	return r.tool + "(" + r.content + ")"
+}
+
 // covers reports whether the rule speaks about this call.
 func (r rule) covers(tool string, input Object) bool {
 	if r.tool != tool && !strings.HasPrefix(tool, r.tool+"__") {

@@ -36,6 +36,7 @@ func (e *engine) play() {
 	defer func() {
 		if !e.rests {
 			e.stopStrands()
+			e.outside.join(joinGrace)
 		}
 	}()
 	if !e.restored {

@@ -33,6 +33,19 @@ type Config struct {
 	// only sets the session's id.
 	History History
 
+	// Executor runs the tasks of [Strand.Do] and [Receive]; nil: there are none.
+	Executor Executor
+	// AfterFunc makes the timer for tasks that do not end; nil: the agent waits for them
+	// without a limit.
+	AfterFunc func(d time.Duration, fn func()) (stop func() bool)
+	// Now is the time of day, for timestamps; nil: a day that is made up, and frames have
+	// no timestamps.
+	Now func() time.Time
+
+	// Live is set by an agent with a real model; nil: the engine makes up what such an agent
+	// would say.
+	Live *Live
+
 	Version         string    // version in system/init; "": the version of the dialect
 	ProtocolVersion string    // qodercli only
 	SessionID       string    // used if the arguments have no session id
@@ -101,6 +114,7 @@ type engine struct {
 	polls    bool          // receive does not wait for the host; see Conversation.Play
 	rests    bool          // and has found nothing to do before the host says something
 	waited   time.Duration // sum of the waits that ran out, when the port is not an Elapser
+	outside  *outside      // nil: strands cannot work outside
 	strands  []*Strand
 	current  *Strand
 	job      func() // what current wants done on the engine's goroutine
@@ -145,8 +159,9 @@ func newEngine(l Launch, p Port, cfg Config) *engine {
 	if h, ok := cfg.History.(Lagger); ok {
 		e.mem.lag = h.Lag()
 	}
+	e.outside = newOutside(p, &e.cfg)
 	e.session = newSession(e)
-	e.perms = newPermissions(e.flags, e.session.cwd)
+	e.perms = newPermissions(e.flags, e.session.cwd, cfg.Live != nil)
 	e.host = newHost()
 	return e
 }
@@ -180,6 +195,8 @@ func (e *engine) receive() {
 	switch {
 	case err == nil:
 		e.line(line)
+	case errors.Is(err, errWake):
+		e.outside.woken.Store(false)
 	case errors.Is(err, ErrWaited):
 		e.waited += max(wait, 0)
 		if starting {

@@ -67,9 +67,10 @@ func SessionFile(dir, id string) string {
 	return "projects/" + folder + "/" + id + ".jsonl"
 }
 
-// keeps reports whether the session is kept.
+// keeps reports whether the session is kept. A real agent's conversation is its history, and
+// the history knows whether it is stored.
 func (e *engine) keeps() bool {
-	return e.cfg.History != nil && !e.flags.has("no-session-persistence")
+	return e.cfg.History != nil && (e.cfg.Live != nil || !e.flags.has("no-session-persistence"))
 }
 
 func (e *engine) sessionFile(id string) string {
@@ -196,7 +197,7 @@ func (e *engine) record(o Object) {
 	line, err := encode(o.with(Object{
 		"isSidechain": false, "userType": "external", "entrypoint": "sdk-ts", "cwd": e.session.cwd,
 		"sessionId": e.session.id, "version": e.tr.version, "gitBranch": "HEAD",
-		"timestamp": epoch().Add(e.now()).Format("2006-01-02T15:04:05.000Z"),
+		"timestamp": e.timeOfDay(),
 	}))
 	if err != nil {
 		e.fatal("agent: line cannot be kept: %v", err)
@@ -312,10 +313,18 @@ func (l *Lane) recordBlocks(stopReason string) {
 		l.e.record(Object{
 			"type": "assistant", "uuid": b["uuid"], "requestId": b["request_id"], "apiBlockIndex": i,
 			"requestedModel": l.e.session.model,
-			"message":        message.with(Object{"stop_reason": stop, "usage": usage(1)}),
+			"message":        message.with(Object{"stop_reason": stop, "usage": l.messageUsage()}),
 		})
 	}
 	l.e.mem.blocks = nil
+}
+
+// messageUsage is what the message has used: for a real model, as it said.
+func (l *Lane) messageUsage() Object {
+	if l.live != nil {
+		return l.live.Usage
+	}
+	return usage(1)
 }
 
 // recordUser keeps a user frame of the agent's own.

@@ -165,6 +165,9 @@ func (e *engine) inject(t *Turn) {
 		e.replay(msg)
 		e.begin(msg)
 		t.injected = append(t.injected, msg)
+		if e.cfg.Live != nil {
+			e.recordPrompt(msg)
+		}
 	}
 	clear(e.inbox[len(kept):])
 	e.inbox = kept

@@ -50,11 +50,13 @@ func newSession(e *engine) session {
 type host struct {
 	initialized bool
 	hooks       map[protocol.HookEvent][]protocol.HookMatcher
-	servers     []*mcpServer    // in-process ones, in the order given
-	subText     bool            // forwardSubagentText
-	memory      Object          // Qoder's, as the response to initialize has it; nil: off
-	evolution   Object          // of skills, likewise
-	cancelled   map[string]bool // requests of the host that it took back
+	servers     []*mcpServer           // in-process ones, in the order given
+	subText     bool                   // forwardSubagentText
+	prompt      *protocol.SystemPrompt // nil: the agent's own
+	addition    string                 // appendSystemPrompt
+	memory      Object                 // Qoder's, as the response to initialize has it; nil: off
+	evolution   Object                 // of skills, likewise
+	cancelled   map[string]bool        // requests of the host that it took back
 }
 
 func newHost() host {
@@ -73,6 +75,7 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	}
 	e.host = host{
 		initialized: true, hooks: hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
+		prompt: in.SystemPrompt, addition: in.AppendSystemPrompt,
 	}
 	if e.cfg.Dialect == Qoder {
 		var skill struct {
@@ -253,6 +256,9 @@ func (e *engine) tools() []string {
 	names := []string{"Task", "Bash", "Edit", "Read", "Skill", "TaskStop", "WebFetch", "WebSearch", "Write"}
 	if e.flags.last("permission-prompt-tool") == "stdio" {
 		names = append(names, "AskUserQuestion", "EnterPlanMode", "ExitPlanMode")
+	}
+	if e.cfg.Live != nil {
+		names = slices.Clone(e.cfg.Live.Tools)
 	}
 	if list := e.flags.last("tools"); e.flags.has("tools") && list != "default" {
 		names = splitRules(list)

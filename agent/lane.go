@@ -27,6 +27,7 @@ type Lane struct {
 	openTools []*call
 	deferred  *call
 	halted    bool
+	live      *ModelMessage // the open message of a real model
 }
 
 // Strand returns the strand that the lane runs on.
@@ -277,6 +278,9 @@ func (l *Lane) messageObject(block Object) Object {
 			"cache_read_input_tokens": 0, "cache_creation_input_tokens": 0,
 		},
 	}
+	if l.live != nil {
+		o["model"], o["usage"] = l.live.Model, l.live.Usage
+	}
 	if l.e.cfg.Dialect == Qoder {
 		o["stop_reason"] = "end_turn"
 	} else {
@@ -289,7 +293,10 @@ func (l *Lane) messageObject(block Object) Object {
 // stop reason and usage not yet known, as observed.
 func (l *Lane) assistant(block, more Object) {
 	o := Object{"type": "assistant", "message": l.messageObject(block), "parent_tool_use_id": l.parentID()}
-	if l.e.cfg.Dialect != Qoder {
+	switch {
+	case l.live != nil && l.live.RequestID != "":
+		o["request_id"] = l.live.RequestID
+	case l.live == nil && l.e.cfg.Dialect != Qoder:
 		o["request_id"] = "req_" + l.message[len("msg_"):]
 	}
 	if t := l.turn; t != nil && l.parent == "" && !t.spoke {
@@ -302,6 +309,7 @@ func (l *Lane) assistant(block, more Object) {
 		}
 	}
 	o = o.with(l.nested()).with(more)
+	l.e.stamp(o)
 	o["uuid"], o["session_id"] = l.e.ids.uuid(), l.e.session.id
 	if l.parent == "" && l.e.keeps() {
 		l.e.mem.blocks = append(l.e.mem.blocks, o)
@@ -333,6 +341,7 @@ func (l *Lane) nested() Object {
 // userFrame writes a user message of the agent's own: a tool result, a note.
 func (l *Lane) userFrame(o Object) {
 	o = o.with(Object{"type": "user", "parent_tool_use_id": l.parentID(), "uuid": l.e.ids.uuid()}).with(l.nested())
+	l.e.stamp(o)
 	l.recordUser(o)
 	l.e.emit(o)
 	if l.turn != nil && l.parent == "" {

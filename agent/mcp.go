@@ -13,11 +13,12 @@ import (
 
 // mcpServer is an in-process server of the host, as the engine knows it.
 type mcpServer struct {
-	name     string
-	tools    []string
-	manifest bool
-	state    string // "", connected, failed, disabled
-	nextID   int    // of the next JSON-RPC request
+	name      string
+	tools     []string
+	described []json.RawMessage // of each of tools: as in tools/list
+	manifest  bool
+	state     string // "", connected, failed, disabled
+	nextID    int    // of the next JSON-RPC request
 }
 
 // newMCPServer takes the tools from a manifest's tools/list result, if there
@@ -33,16 +34,19 @@ func newMCPServer(name string, toolsList json.RawMessage) *mcpServer {
 
 func (m *mcpServer) learn(toolsList json.RawMessage) {
 	var list struct {
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
+		Tools []json.RawMessage `json:"tools"`
 	}
 	if json.Unmarshal(toolsList, &list) != nil {
 		return
 	}
-	m.tools = nil
-	for _, t := range list.Tools {
-		m.tools = append(m.tools, t.Name)
+	m.tools, m.described = nil, nil
+	for _, raw := range list.Tools {
+		var t struct {
+			Name string `json:"name"`
+		}
+		if protocol.Unmarshal(raw, &t) == nil {
+			m.tools, m.described = append(m.tools, t.Name), append(m.described, raw)
+		}
 	}
 }
 

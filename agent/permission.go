@@ -42,6 +42,7 @@ type gate struct {
 
 	askReason      string
 	text           string // of the refusal
+	plain          string // of a tool's error: the text without its tags
 	source, reason string // of the decision, for tool_result_meta
 	kind           string // non_execution_kind; "" means permission-rule
 	interrupt      bool   // the refusal ends the turn
@@ -66,7 +67,9 @@ type permissions struct {
 	disallow  []rule
 }
 
-func newPermissions(f flags, cwd string) permissions {
+// newPermissions takes the mode and the rules from the arguments. A real agent's rules stay
+// as they are written.
+func newPermissions(f flags, cwd string, live bool) permissions {
 	p := permissions{
 		mode:      f.last("permission-mode"),
 		mayBypass: f.has("allow-dangerously-skip-permissions") || f.has("dangerously-skip-permissions") || f.has("yolo"),
@@ -75,6 +78,9 @@ func newPermissions(f flags, cwd string) permissions {
 	}
 	for _, rules := range [][]rule{p.allow, p.disallow} {
 		for i, r := range rules {
+			if live {
+				break
+			}
 			if rest, relative := strings.CutPrefix(r.content, "./"); relative && r.tool != "Bash" {
 				rules[i].content = path.Join("/", cwd, rest)
 			}
@@ -143,6 +149,16 @@ func (p *permissions) unasked(c *call) bool {
 	return p.mode == "bypassPermissions" && strings.Contains("/"+name, "/.git/")
 }
 
+// judge is decide, or the gate of an agent with a real model.
+func (l *Lane) judge(c *call) (allow, ask bool, reason string) {
+	e := l.e
+	if c.Judge == nil {
+		return e.perms.decide(c, e.places())
+	}
+	c.verdict = c.Judge(l.Permissions(), c.input)
+	return c.verdict.Allow, e.perms.mode != "dontAsk", c.verdict.Reason
+}
+
 // permit takes a call through its second gate.
 func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 	e := l.e
@@ -150,7 +166,7 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 		g.allow("hook", "hook")
 		return g, nil
 	}
-	allow, ask, why := e.perms.decide(c, e.places())
+	allow, ask, why := l.judge(c)
 	if allow && (!g.ask || e.perms.unasked(c)) {
 		g.allow("config", why)
 		return g, nil
@@ -217,6 +233,12 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	if g.askReason != "" {
 		request["decision_reason"], request["decision_reason_type"] = g.askReason, "hook"
 		request["decision_reason_hook_event"], request["decision_reason_hook_source"] = "PreToolUse", "settings"
+	}
+	if v := c.verdict; g.askReason == "" && v.About != "" {
+		request["decision_reason"], request["decision_reason_type"] = v.About, v.Reason
+	}
+	if c.verdict.Blocked != "" {
+		request["blocked_path"] = c.verdict.Blocked
 	}
 	if c.outside != "" && g.askReason == "" {
 		request["decision_reason"], request["decision_reason_type"] = outsideText, "workingDir"

@@ -76,6 +76,7 @@ func (t *Turn) write(r Result) {
 		e.lifecycle(msg, "completed")
 	}
 	e.spent += r.Cost
+	t.apiError = e.cfg.Live != nil && r.TerminalReason == "api_error"
 	o := t.frame(r)
 	e.lastError, _ = o["is_error"].(bool)
 	e.at(BeforeResult, nil)
@@ -101,6 +102,9 @@ func (t *Turn) frame(r Result) Object {
 	}
 	if !r.Local {
 		o["num_turns"] = t.users + 1
+	}
+	if live := e.cfg.Live; live != nil && live.Used != nil {
+		o = o.with(live.Used(t))
 	}
 	if r.Subtype != "" {
 		o["subtype"] = r.Subtype

@@ -16,6 +16,18 @@ type ToolCall struct {
 	// Unknown says that the agent has no such tool: the model reads that, and no gate is
 	// asked.
 	Unknown bool
+	// Invalid is what is wrong with the input: the model reads it as the tool's error, and no
+	// gate is asked. "": nothing is.
+	Invalid string
+	// Check looks whether the call can work at all, after the deny rules and before any other
+	// gate: what it returns the model reads as the tool's error. nil, and "": it can.
+	Check func(s *Strand) (string, error)
+	// Judge is the gate of an agent with a real model, in place of Gate and of the engine's
+	// rules, which are those of a double. It is called before the hooks, when only Deny
+	// counts, and after them, with the input that they leave.
+	Judge func(p Permissions, input Object) Verdict
+	// Alone says that the call waits for those before it, and those behind it wait for it.
+	Alone bool
 	// Run runs the tool after every gate has allowed the call. input are the arguments,
 	// with the changes of the gates. nil does nothing.
 	Run func(s *Strand, input Object) (ToolResult, error)
@@ -36,6 +48,7 @@ type call struct {
 	defers  bool
 	halt    bool   // a refusal said interrupt
 	outside string // the path for which the agent asks, since it leads out of its directories
+	verdict Verdict
 	running bool
 	content any // of the tool_result, for PostToolBatch
 }
@@ -69,38 +82,64 @@ func (l *Lane) UseTools(calls ...ToolCall) error {
 	e := l.e
 	open := make([]*call, len(calls))
 	for i, tc := range calls {
-		c := &call{ToolCall: tc, input: tc.Input}
+		c := newCall(tc)
 		if c.ID == "" {
 			c.ID = "toolu_" + e.ids.hex(12)
 		}
-		if c.input == nil {
-			c.input = Object{}
-		}
-		c.Input = c.input
 		open[i] = c
 		if err := l.toolUse(c); err != nil {
 			return err
 		}
 	}
 	l.endMessage("tool_use")
+	return l.runTools(open)
+}
+
+// newCall is a call on its way.
+func newCall(tc ToolCall) *call {
+	c := &call{ToolCall: tc, input: tc.Input}
+	if c.input == nil {
+		c.input = Object{}
+	}
+	c.Input = c.input
+	return c
+}
+
+// runTools takes calls through their gates and runs them.
+func (l *Lane) runTools(open []*call) error {
 	if l.overBudget() {
 		return errBudget
 	}
-	if len(open) == 1 {
-		l.perform(l.s, open[0])
-	} else {
-		left := len(open)
-		for _, c := range open {
-			e.spawn(l.scope, func(s *Strand) {
-				l.perform(s, c)
-				left--
-			})
+	for left := open; len(left) > 0; {
+		n := 1
+		for !left[0].Alone && n < len(left) && !left[n].Alone {
+			n++
 		}
-		if err := l.s.join(func() bool { return left == 0 }); err != nil {
+		if err := l.performAll(left[:n]); err != nil {
 			return err
 		}
+		if slices.ContainsFunc(left[:n], func(c *call) bool { return c.halt }) {
+			break // the turn ends: nobody is asked about the others
+		}
+		left = left[n:]
 	}
 	return l.afterBatch(open)
+}
+
+// performAll runs calls at once.
+func (l *Lane) performAll(calls []*call) error {
+	if len(calls) == 1 {
+		l.perform(l.s, calls[0])
+		return nil
+	}
+	left := len(calls)
+	for _, c := range calls {
+		l.e.spawn(l.scope, func(s *Strand) {
+			l.perform(s, c)
+			left--
+		})
+	}
+	return l.s.join(func() bool { return left == 0 })
 }
 
 // afterBatch checks the results of a batch, which decide whether the turn continues.
@@ -204,6 +243,15 @@ func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 	if g, refused := l.disallowed(c); refused {
 		return g, nil
 	}
+	if c.Check != nil {
+		text, err := c.Check(s)
+		if err != nil {
+			return gate{}, err
+		}
+		if text != "" {
+			return toolError(text), nil
+		}
+	}
 	g, err := l.preToolUse(s, c)
 	if err != nil || g.refused || g.deferred {
 		return g, err
@@ -218,6 +266,9 @@ func (l *Lane) disallowed(c *call) (g gate, refused bool) {
 		g.refuse("<tool_use_error>"+text+"</tool_use_error>", "", "")
 		g.silent = true
 		return g, true
+	}
+	if c.Judge != nil {
+		return l.denied(c, c.Judge(l.Permissions(), c.input))
 	}
 	command, shell := c.shellCommand()
 	switch i := slices.IndexFunc(l.e.perms.disallow, func(r rule) bool { return r.covers(c.Name, c.input) }); {
@@ -239,9 +290,42 @@ func (l *Lane) disallowed(c *call) (g gate, refused bool) {
 	return g, true
 }
 
+// denied refuses a call of an agent with a real model: one that no tool is there for, one
+// whose input is wrong, and one that a rule denies.
+func (l *Lane) denied(c *call, v Verdict) (g gate, refused bool) {
+	switch {
+	case c.Unknown:
+		return toolError("Error: No such tool available: " + c.Name), true
+	case c.Invalid != "":
+		return toolError(c.Invalid), true
+	case v.Deny == "":
+		return g, false
+	case v.Tagged:
+		return toolError(v.Deny), true
+	}
+	g.refuse(v.Deny, "config", v.Reason)
+	l.reportDenial(c, g, Object{"decision_reason_type": v.Reason})
+	return g, true
+}
+
+// toolError is a refusal that the model reads as the tool's error.
+func toolError(text string) gate {
+	g := gate{silent: true, plain: text}
+	g.refuse("<tool_use_error>"+text+"</tool_use_error>", "", "")
+	return g
+}
+
 // refusal writes the result of a call that was not let through.
 func (l *Lane) refusal(c *call, g gate) {
 	c.content = g.text
+	if g.silent && g.plain != "" {
+		structured := g.plain // as it is, if it says itself that it is an error
+		if !strings.HasPrefix(structured, "Error") && !strings.HasPrefix(structured, "InputValidationError") {
+			structured = "Error: " + structured
+		}
+		l.resultFrame(c, g.text, true, structured, nil)
+		return
+	}
 	if g.silent {
 		l.resultFrame(c, g.text, true, "Error: "+g.text, nil)
 		return
@@ -256,8 +340,15 @@ func (l *Lane) refusal(c *call, g gate) {
 	if g.source != "" {
 		meta["permission_decision"] = decisionMeta("reject", g)
 	}
+	if g.interrupt {
+		l.resultFrame(c, g.text, true, rejectedResult, Object{"id": c.ID, "non_execution_kind": "user-rejected"})
+		return
+	}
 	l.resultFrame(c, g.text, true, "Error: "+g.text, meta)
 }
+
+// rejectedResult is the tool_use_result of a call that the user has cut off.
+const rejectedResult = "User rejected tool use"
 
 // abortCall writes the result of a call that an interrupt, or the end of its
 // task, cut off.
@@ -274,7 +365,7 @@ func (l *Lane) abortCall(c *call, err error) {
 		if !c.running && l.turn != nil {
 			l.turn.denied(c)
 		}
-		l.resultFrame(c, rejectedText, true, "User rejected tool use",
+		l.resultFrame(c, rejectedText, true, rejectedResult,
 			Object{"id": c.ID, "non_execution_kind": "user-rejected"})
 	case errors.Is(err, errOver), errors.Is(err, errKilledTask):
 	default:

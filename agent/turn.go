@@ -22,6 +22,7 @@ type Turn struct {
 	opened     bool // system/init was written
 	stopActive bool // a Stop hook has blocked once
 	cut        bool // an interrupt met an open tool call
+	apiError   bool // the result is an error of a real model's API
 }
 
 var (
@@ -230,7 +231,7 @@ func (t *Turn) close() {
 		return
 	}
 	state := "completed"
-	if errors.Is(t.scope.err, ErrAborted) || t.halted {
+	if errors.Is(t.scope.err, ErrAborted) || t.halted || t.apiError {
 		state = "cancelled"
 	}
 	e.lifecycle(t.msg, state)

@@ -187,7 +187,7 @@ func first(ds ...time.Duration) time.Duration {
 
 // seams are what the code of a spec has of the runtime.
 func (s *Session) seams() backend.Seams {
-	return backend.Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit}
+	return backend.Seams{Clock: s.rt.sys.Clock(), Exec: s.rt.sys.Executor(), Rand: s.rt.sys.Rand(), Emit: s.emit, Spawner: s.rt.spawner}
 }
 
 // spawnerFor is what starts the session's agents.

@@ -132,6 +132,13 @@ type faulty struct {
 	failed   [][]byte // answers of requests that the agent has cancelled, for the agent
 }
 
+// Signal implements [agent.Signaller]: a task of the agent's wakes it.
+func (f *faulty) Signal(err error) {
+	if s, ok := f.Port.(agent.Signaller); ok {
+		s.Signal(err)
+	}
+}
+
 // Elapsed implements [agent.Elapser].
 func (f *faulty) Elapsed() time.Duration {
 	if e, ok := f.Port.(agent.Elapser); ok {

@@ -50,4 +50,7 @@ type Seams struct {
 	Exec  session.Executor    // starts and waits for goroutines
 	Rand  session.Rand        // the runtime's randomness, from the seed in a simulation
 	Emit  func(session.Event) // reports an event of the session
+	// Spawner starts processes of this machine, which the runtime owns: it finds and ends
+	// what they leave behind.
+	Spawner session.Spawner
 }

@@ -1,0 +1,207 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+// Live is what an agent with a real model says in place of what the engine makes up.
+type Live struct {
+	// Tools are the built-in tools that system/init names; those of --tools replace them.
+	Tools []string
+	// Used returns the members of the result about what the turn has used, such as usage,
+	// modelUsage and duration_api_ms.
+	Used func(*Turn) Object
+}
+
+// ModelMessage is a message of a real model, when it begins.
+type ModelMessage struct {
+	ID        string // of the message, as the provider says it
+	RequestID string // of the request to the model; "": unknown
+	Model     string // the one that answers
+	Usage     Object // in the form of the Messages API, as far as it is known
+}
+
+// MayCall reports whether another call of the model is within the limits of turns and money,
+// and counts it. An error ends the turn: return it.
+func (l *Lane) MayCall() error {
+	if err := l.s.scope.cause(); err != nil {
+		return err
+	}
+	if l.turn != nil {
+		l.turn.Open()
+	}
+	if l.overBudget() {
+		return errBudget
+	}
+	if t := l.turn; t != nil && l.parent == "" {
+		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {
+			return errMaxTurns
+		}
+		t.calls++
+	}
+	l.e.calls++
+	if l.streams() && l.e.cfg.Dialect != Qoder {
+		l.e.system("status", Object{"status": "requesting"})
+	}
+	return nil
+}
+
+// Streams reports whether the host wants the events of the model's stream.
+func (l *Lane) Streams() bool { return l.streams() }
+
+// OpenMessage begins a message of a real model. Its events follow with Partial and its
+// blocks with Block, as they become whole; CloseMessage or DropMessage ends it.
+func (l *Lane) OpenMessage(m ModelMessage) {
+	l.message, l.index, l.live = m.ID, 0, &m
+}
+
+// Partial writes an event of the model's stream, one JSON object, if the host wants them.
+func (l *Lane) Partial(event json.RawMessage) {
+	e := l.e
+	if !l.streams() || e.exit != nil {
+		return
+	}
+	b := append(e.out, `{"type":"stream_event","event":`...)
+	b = append(b, event...)
+	b = append(b, `,"session_id":`...)
+	b = strconv.AppendQuote(b, e.session.id)
+	b = append(b, `,"parent_tool_use_id":null,"uuid":"`...)
+	b = append(b, e.ids.uuid()...)
+	b = append(b, `","api_message_id":`...)
+	b = strconv.AppendQuote(b, l.message)
+	e.out = append(b, '}', '\n')
+	if len(e.out) > maxOut {
+		e.flush()
+	}
+}
+
+// Block writes an assistant frame with one block of the open message. It adds the members of
+// more.
+func (l *Lane) Block(block, more Object) {
+	l.index++
+	if block["type"] == "text" && l.parent != "" && !l.background && !l.e.host.subText {
+		return // a sub-agent's text stays with it
+	}
+	l.assistant(block, more)
+	if text, ok := block["text"].(string); ok && block["type"] == "text" {
+		l.lastText = text
+	}
+}
+
+// CloseMessage ends the open message, with what is known of it now. cost is in US dollars.
+func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
+	if l.message == "" {
+		return
+	}
+	l.e.spent += cost
+	l.live.Usage = usage
+	l.recordBlocks(stopReason)
+	l.message, l.live = "", nil
+}
+
+// DropMessage forgets the open message, of which no block was written.
+func (l *Lane) DropMessage() {
+	l.e.mem.blocks = nil
+	l.message, l.live = "", nil
+}
+
+// RunTools takes calls, whose assistant frames Block has written, through their gates and
+// runs those that are allowed, all at once. It is UseTools without its frames.
+func (l *Lane) RunTools(calls ...ToolCall) error {
+	open := make([]*call, len(calls))
+	for i, tc := range calls {
+		open[i] = newCall(tc)
+		l.openTools = append(l.openTools, open[i])
+	}
+	return l.runTools(open)
+}
+
+// Permissions are the session's permission mode and its rules in the vendors' syntax, as
+// they are now.
+type Permissions struct {
+	Mode        string   // the permission mode, such as acceptEdits
+	Allow, Deny []string // the rules, in their order; nil: none
+}
+
+// Permissions returns those of the session.
+func (l *Lane) Permissions() Permissions {
+	p := Permissions{Mode: l.e.perms.mode}
+	for _, r := range l.e.perms.allow {
+		p.Allow = append(p.Allow, r.String())
+	}
+	for _, r := range l.e.perms.disallow {
+		p.Deny = append(p.Deny, r.String())
+	}
+	return p
+}
+
+// Verdict is what a real agent's own gate says of a call.
+type Verdict struct {
+	Allow bool // it runs without a question
+	// Deny is what the model reads of a call that a rule denies; "": none does.
+	Deny string
+	// Tagged says that Deny is a tool's error and no denial of permission.
+	Tagged bool
+	// Reason is why: mode, rule, subcommandResults, workingDir, safetyCheck; "": nothing to say.
+	Reason string
+	// Blocked is the path for which the host is asked, with its links followed; "": none.
+	Blocked string
+	// About explains the question in words; "": nothing to say.
+	About string
+}
+
+// MCPToolInfo is a tool of an in-process MCP server of the host.
+type MCPToolInfo struct {
+	Server, Name string          // of the server, and of the tool there
+	Tool         json.RawMessage // as in tools/list
+}
+
+// MCPTools returns the tools of the host's in-process servers, in their order.
+func (l *Lane) MCPTools() (list []MCPToolInfo) {
+	for _, m := range l.e.host.servers {
+		for i, name := range m.tools {
+			list = append(list, MCPToolInfo{m.name, name, m.described[i]})
+		}
+	}
+	return list
+}
+
+// Tools returns the tools that system/init names.
+func (l *Lane) Tools() []string { return l.e.tools() }
+
+// Model returns the session's model, as the options and set_model say.
+func (l *Lane) Model() string { return l.e.session.model }
+
+// SystemPrompt returns the parts of the host's system prompt, nil if it keeps the agent's
+// own, and what it adds.
+func (l *Lane) SystemPrompt() (parts []string, add string) {
+	if p := l.e.host.prompt; p != nil {
+		parts = append([]string{}, p.Parts...)
+	}
+	return parts, l.e.host.addition
+}
+
+// Dir returns the session's working directory, and Directories those that were added.
+func (l *Lane) Dir() string { return l.e.session.cwd }
+
+// Directories returns the directories that the options add to the working directory.
+func (l *Lane) Directories() []string { return l.e.flags.all("add-dir") }
+
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+// stamp adds the time of day, if it is known.
+func (e *engine) stamp(o Object) {
+	if e.cfg.Now != nil {
+		o["timestamp"] = e.timeOfDay()
+	}
+}
+
+func (e *engine) timeOfDay() string {
+	now := epoch().Add(e.now())
+	if e.cfg.Now != nil {
+		now = e.cfg.Now()
+	}
+	return now.In(time.UTC).Format(stampFormat)
+}

@@ -1,0 +1,310 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// tasks is an executor of goroutines that counts those that live.
+type tasks struct{ sync.WaitGroup }
+
+func (t *tasks) Go(fn func()) { t.WaitGroup.Go(fn) }
+
+func (*tasks) Await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// wakePort is a port whose Next can be woken. Signals come before lines.
+type wakePort struct {
+	signals chan error
+	lines   chan string
+	mu      sync.Mutex
+	wrote   sync.Cond // out has grown
+	out     strings.Builder
+}
+
+func newWakePort(lines ...string) *wakePort {
+	p := &wakePort{signals: make(chan error, 100), lines: make(chan string, 100)}
+	p.wrote.L = &p.mu
+	for _, l := range lines {
+		p.lines <- l
+	}
+	return p
+}
+
+func (p *wakePort) Next(wait time.Duration) ([]byte, error) {
+	select {
+	case err := <-p.signals:
+		return nil, err
+	default:
+	}
+	var expired <-chan time.Time
+	if wait >= 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case err := <-p.signals:
+		return nil, err
+	case line, ok := <-p.lines:
+		if !ok {
+			p.lines = nil
+			return nil, io.EOF
+		}
+		return []byte(line), nil
+	case <-expired:
+		return nil, ErrWaited
+	}
+}
+
+func (p *wakePort) Write(b []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out.Write(b)
+	p.wrote.Broadcast()
+	return nil
+}
+
+func (p *wakePort) Stderr([]byte)    {}
+func (p *wakePort) Signal(err error) { p.signals <- err }
+
+// wait waits until the agent has written that.
+func (p *wakePort) wait(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for !strings.Contains(p.out.String(), text) {
+		p.wrote.Wait()
+	}
+}
+
+func (p *wakePort) written() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.out.String()
+}
+
+const (
+	helloLine     = `{"type":"control_request","request_id":"1","request":{"subtype":"initialize"}}`
+	promptLine    = `{"type":"user","message":{"role":"user","content":"go"}}`
+	interruptLine = `{"type":"control_request","request_id":"2","request":{"subtype":"interrupt"}}`
+)
+
+// outsideRun runs an agent whose turn is that until the host has closed stdin, and returns
+// what it wrote. No task is left.
+func outsideRun(t *testing.T, p *wakePort, turn func(*Turn) error) string {
+	t.Helper()
+	var all tasks
+	cfg := Config{Dialect: Claude, Turn: turn, Executor: &all, AfterFunc: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop }}
+	Run(Launch{}, p, cfg)
+	all.Wait()
+	return p.written()
+}
+
+func TestWorkOutside(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	close(p.lines)
+	out := outsideRun(t, p, func(turn *Turn) error {
+		text := ""
+		if err := turn.Strand().Do(func(context.Context) error {
+			text = "from a task"
+			return nil
+		}); err != nil {
+			return err
+		}
+		failed := turn.Strand().Do(func(context.Context) error { return fmt.Errorf("it %s", "failed") })
+		panicked := turn.Strand().Do(func(context.Context) error { panic("oh") })
+		var p *TaskPanic
+		if !errors.As(panicked, &p) || len(p.Stack) == 0 {
+			return fmt.Errorf("the panic is %w", panicked)
+		}
+		return turn.Text(text + ", " + failed.Error() + ", " + panicked.Error())
+	})
+	assert.Contains(t, out, `"result":"from a task, it failed, agent: a task has panicked: oh"`)
+}
+
+// The engine answers the host while a task works.
+func TestTheHostIsAnsweredMeanwhile(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	finish := make(chan struct{})
+	out := outsideRun(t, p, func(turn *Turn) error {
+		p.lines <- `{"type":"control_request","request_id":"7","request":{"subtype":"set_model","model":"other"}}`
+		err := turn.Strand().Do(func(context.Context) error {
+			p.wait(`"request_id":"7"`)
+			close(finish)
+			return nil
+		})
+		close(p.lines)
+		return err
+	})
+	<-finish
+	assert.Contains(t, out, `"request_id":"7"`)
+	assert.Contains(t, out, `"subtype":"success"`)
+}
+
+// After an interrupt the task is over when the result is there.
+func TestAnInterruptWaitsForTheTask(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	over := false
+	out := outsideRun(t, p, func(turn *Turn) error {
+		err := turn.Strand().Do(func(ctx context.Context) error {
+			p.lines <- interruptLine
+			<-ctx.Done()
+			assert.ErrorIs(t, context.Cause(ctx), ErrAborted)
+			p.wait(`"request_id":"2"`) // it takes its time: the interrupt is answered meanwhile
+			over = true
+			return nil
+		})
+		assert.True(t, over, "the task has ended before the strand goes on")
+		assert.ErrorIs(t, err, ErrAborted)
+		close(p.lines)
+		return err
+	})
+	assert.Contains(t, out, "[Request interrupted by user]")
+}
+
+func TestTheEndWaitsForTasks(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]error{"killed": ErrKilled, "terminated": ErrTerminated} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var all tasks
+			p := newWakePort(helloLine, promptLine)
+			over := false
+			Run(Launch{}, p, Config{Dialect: Claude, Executor: &all, Turn: func(turn *Turn) error {
+				return turn.Strand().Do(func(ctx context.Context) error {
+					p.Signal(end)
+					<-ctx.Done()
+					over = true
+					return nil
+				})
+			}})
+			assert.True(t, over, "the agent ends after its tasks")
+			all.Wait()
+		})
+	}
+}
+
+func TestReceive(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	close(p.lines)
+	const n = 1000
+	wrong := errors.New("the end")
+	var got []int
+	out := outsideRun(t, p, func(turn *Turn) error {
+		most := 0
+		for items, err := range Receive(turn.Strand(), 16, func(_ context.Context, emit func(int) bool) error {
+			for i := range n {
+				if !emit(i) {
+					return errors.New("nobody wants more")
+				}
+			}
+			return wrong
+		}) {
+			got, most = append(got, items...), max(most, len(items))
+			if err != nil {
+				assert.Equal(t, wrong, err)
+				assert.Empty(t, items)
+			}
+		}
+		assert.LessOrEqual(t, most, 16)
+		for _, err := range Receive(turn.Strand(), 1, func(ctx context.Context, emit func(int) bool) error {
+			for emit(1) {
+			}
+			<-ctx.Done()
+			return nil
+		}) {
+			assert.NoError(t, err)
+			break // the task has to end by itself
+		}
+		return turn.Text("done")
+	})
+	assert.Len(t, got, n)
+	assert.True(t, slices.IsSorted(got))
+	assert.Contains(t, out, `"result":"done"`)
+}
+
+func TestAnInterruptEndsReceive(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	ended := make(chan struct{})
+	outsideRun(t, p, func(turn *Turn) error {
+		var last error
+		for items, err := range Receive(turn.Strand(), 4, func(ctx context.Context, emit func(string) bool) error {
+			defer close(ended)
+			emit("x")
+			p.lines <- interruptLine
+			<-ctx.Done()
+			return nil
+		}) {
+			if err == nil {
+				assert.Equal(t, []string{"x"}, items)
+			}
+			last = err
+		}
+		assert.ErrorIs(t, last, ErrAborted)
+		close(p.lines)
+		return last
+	})
+	<-ended
+}
+
+func TestNoWayOutside(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	close(p.lines)
+	Run(Launch{}, p, Config{Dialect: Claude, Turn: func(turn *Turn) error {
+		assert.Equal(t, ErrNoWake, turn.Strand().Do(nil))
+		for _, err := range Receive[int](turn.Strand(), 1, nil) {
+			assert.Equal(t, ErrNoWake, err)
+		}
+		return turn.Text("done")
+	}})
+	require.Contains(t, p.written(), `"result":"done"`)
+}
+
+// Parallel strands work outside at once.
+func TestStrandsWorkAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	close(p.lines)
+	var meet sync.WaitGroup
+	meet.Add(2)
+	tool := func(id string) ToolCall {
+		return ToolCall{ID: id, Name: "T", Gate: GateAllow, Run: func(s *Strand, _ Object) (ToolResult, error) {
+			err := s.Do(func(context.Context) error {
+				meet.Done()
+				meet.Wait()
+				return nil
+			})
+			return ToolResult{Content: id + " ran"}, err
+		}}
+	}
+	out := outsideRun(t, p, func(turn *Turn) error {
+		if err := turn.UseTools(tool("a"), tool("b")); err != nil {
+			return err
+		}
+		return turn.Text("done")
+	})
+	assert.Contains(t, out, "a ran")
+	assert.Contains(t, out, "b ran")
+}
