@@ -26,14 +26,14 @@ const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents that TestGuides checks: each block of Go code is a whole
 // file, and the names of this module's packages exist.
-var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "fleets.md", "supervision.md", "sessions.md", "cloud.md"}
+var guides = []string{"../README.md", "getting-started.md", "cookbook.md", "migration.md", "deployment.md", "events.md", "simulation.md", "fleets.md", "embedded.md", "supervision.md", "sessions.md", "cloud.md"}
 
 // exportData maps each package that the code of the guides may import to the file with
 // its export data from the compiler: packages of this module, and their imports.
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
-	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export", "transcript/store", "transcript/storetest"} {
+	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "agent/embedded", "model", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export", "transcript/store", "transcript/storetest"} {
 		args = append(args, module+"/"+p)
 	}
 	args = append(args, "log", "os/signal", "testing", "testing/synctest", "github.com/stretchr/testify/require")

@@ -89,7 +89,7 @@ var layers = [...][]string{
 	{"internal/osproc"},
 	{"agent"},
 	{"agent/backend", "agent/scripted"},
-	{"acp/acpclient", "agent/cloud"},
+	{"acp/acpclient", "agent/cloud", "agent/embedded"},
 	{"agent/cloud/cloudtest"},
 	{"actors/user"},
 	{"actors/callback"},

@@ -1,0 +1,175 @@
+package embedded
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/aymanbagabas/go-udiff"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+// document is a text file as Write and Edit see it.
+type document struct {
+	content []byte // as it is stored
+	text    string // with LF at the ends of lines; a byte order mark is U+FEFF
+	wide    bool   // it is UTF-16LE
+	crlf    bool   // each line ends with CRLF
+	mode    fs.FileMode
+}
+
+const bom = "\ufeff"
+
+// open reads a document. refused says why the tools do not write such a file; "": they do.
+func (h *hands) open(path string) (d *document, refused string, err error) {
+	content, err := h.load(path)
+	if err != nil {
+		return nil, "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	d = &document{content: content, mode: info.Mode().Perm()}
+	switch {
+	case bytes.HasPrefix(content, []byte("\xff\xfe")):
+		d.wide = true
+		d.text = bom + utf16le(content[2:])
+	case bytes.HasPrefix(content, []byte("\xfe\xff")):
+		return nil, "File is UTF-16 big-endian (it starts FE FF)." + refusal, nil
+	case bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0:
+		return nil, "File has NUL bytes in its first 8 KB: binary data, UTF-16/UTF-32 without a byte-order mark, or text with embedded NULs." + refusal, nil
+	case !utf8.Valid(content):
+		return nil, "File is not valid UTF-8: it uses a legacy encoding such as Windows-1252, Shift-JIS or GBK, or it is binary." + refusal, nil
+	default:
+		d.text = string(content)
+	}
+	lines := strings.Count(d.text, "\n")
+	d.crlf = lines > 0 && strings.Count(d.text, "\r\n") == lines
+	d.text = strings.ReplaceAll(d.text, "\r\n", "\n")
+	return d, "", nil
+}
+
+const refusal = " These tools write UTF-8 (or UTF-16LE behind its byte-order mark) and never convert a file's encoding on their own, so nothing was written. If the file is text, make the change with a shell command that reads and writes it in its own encoding (iconv, or PowerShell Get-Content/Set-Content -Encoding), or ask the user whether to convert it to UTF-8 first. To replace the whole file with new UTF-8 text anyway, delete it first, then Write it."
+
+// encode is text as the document stores it.
+func (d *document) encode(text string) []byte {
+	if d == nil || !d.wide {
+		return []byte(text)
+	}
+	var b []byte
+	for _, u := range utf16.Encode([]rune(text)) {
+		b = append(b, byte(u), byte(u>>8))
+	}
+	return b
+}
+
+// patch is the change as tool_use_result has it: hunks with three lines around them.
+func patch(before, after string) []any {
+	hunks := []any{}
+	if before == after {
+		return hunks
+	}
+	u, err := udiff.ToUnifiedDiff("", "", before, udiff.Lines(before, after), 3)
+	if err != nil {
+		return hunks // the edits are its own
+	}
+	for _, h := range u.Hunks {
+		lines := []string{}
+		olds, news := 0, 0
+		for _, l := range h.Lines {
+			mark := " "
+			switch l.Kind {
+			case udiff.Delete:
+				mark = "-"
+				olds++
+			case udiff.Insert:
+				mark = "+"
+				news++
+			case udiff.Equal:
+				olds++
+				news++
+			}
+			lines = append(lines, mark+strings.TrimSuffix(l.Content, "\n"))
+			if !strings.HasSuffix(l.Content, "\n") {
+				lines = append(lines, `\ No newline at end of file`)
+			}
+		}
+		hunks = append(hunks, agent.Object{
+			"oldStart": max(h.FromLine, 1), "oldLines": olds, "newStart": max(h.ToLine, 1), "newLines": news, "lines": lines,
+		})
+	}
+	return hunks
+}
+
+// linkRefusal is what the model reads of a path that is a link; "": it is none.
+func (h *hands) linkRefusal(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return ""
+	}
+	target, err := os.Readlink(path)
+	if err != nil {
+		return fmt.Sprintf("Refusing to write %s: it is a symbolic link.", path)
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return fmt.Sprintf("Refusing to write %s: it is a symbolic link. Write to the link's target path instead: %s.", path, target)
+}
+
+// replace writes a file: whole or not at all, and inside of the working directory never
+// through a link that leads out of it, also if one is put there meanwhile.
+func (h *hands) replace(path string, content []byte, mode fs.FileMode) error {
+	parent, err := resolve(filepath.Dir(path))
+	if err != nil {
+		parent = filepath.Dir(path)
+	}
+	base := "/"
+	for _, dir := range append([]string{h.real}, h.added...) {
+		if within(parent, dir) {
+			base = dir
+			break
+		}
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it was only used
+	rel, err := filepath.Rel(base, filepath.Join(parent, filepath.Base(path)))
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	tmp := fmt.Sprintf("%s.tmp.%016x", rel, h.seams.Rand.Uint64())
+	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = root.Rename(tmp, rel)
+	}
+	if err != nil {
+		_ = root.Remove(tmp) // nothing of it stays
+	}
+	return err
+}

@@ -1,0 +1,226 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+// edit is the tool Edit, as Claude Code 2.1.329 has it (observed).
+func edit() *tool {
+	return &tool{
+		name:  "Edit",
+		about: "Replaces old_string by new_string in a file. old_string must be there exactly once, with its white space, unless replace_all is set. An empty old_string makes a new file.",
+		path:  "file_path",
+		params: []param{
+			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, alias: "path"},
+			{name: "old_string", kind: "string", about: "What is there.", required: true, alias: "old_str"},
+			{name: "new_string", kind: "string", about: "What takes its place.", required: true, alias: "new_str"},
+			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands."},
+		},
+		beside: func(*hands, agent.Object) bool { return false },
+		check: func(h *hands, in agent.Object) string {
+			if h.linkRefusal(h.path(str(in, "file_path"))) != "" {
+				return "" // run says it
+			}
+			_, problem := h.planEdit(in)
+			return problem
+		},
+		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.edit(in) },
+	}
+}
+
+// edited is what an edit does.
+type edited struct {
+	path          string
+	before        *document // nil: the file is new
+	old, next     string    // as they match the file
+	given         string    // next as the model gave it, without trailing white space
+	text          string    // after the edit, with LF
+	stale, unseen bool      // the file has changed since it was read; the model has not seen the place
+}
+
+// planEdit finds out what an edit does, or why it cannot be done. It is done before the
+// gates and again when the call runs, so a file that has changed meanwhile is seen.
+func (h *hands) planEdit(in agent.Object) (*edited, string) {
+	name, old, next := str(in, "file_path"), str(in, "old_string"), str(in, "new_string")
+	all, _ := in["replace_all"].(bool)
+	e := &edited{path: h.path(name)}
+	if old == next {
+		return nil, "No changes to make: old_string and new_string are exactly the same."
+	}
+	d, refused, err := h.open(e.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && old == "":
+		e.text = next
+		return e, ""
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, h.missing(e.path)
+	case errors.Is(err, syscall.EISDIR):
+		return nil, "Error calling tool (Edit): EISDIR: illegal operation on a directory, read"
+	case err != nil:
+		return nil, h.explain(err, e.path, "open")
+	case filepath.Ext(e.path) == ".ipynb":
+		return nil, "File is a Jupyter Notebook. Use the NotebookEdit to edit this file."
+	case refused != "":
+		return nil, refused
+	}
+	e.before = d
+	if old == "" {
+		if strings.TrimPrefix(d.text, bom) != "" {
+			return nil, "Cannot create new file - file already exists."
+		}
+		e.text = d.text + next
+		return e, ""
+	}
+	if !strings.EqualFold(filepath.Ext(e.path), ".md") {
+		next = trailing.ReplaceAllString(next, "$1")
+	}
+	e.given = next
+	e.old, e.next = match(d.text, old, next)
+	read, same := h.knows(e.path, d.content)
+	e.stale, e.unseen = read && !same, !read || !same || !h.seen(e.path, d.text, e.old)
+	n := strings.Count(d.text, e.old)
+	switch {
+	case n == 0 && e.stale:
+		return nil, staleText
+	case n == 0:
+		return nil, "String to replace not found in file.\nString: " + old
+	case n > 1 && !all:
+		return nil, fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nString: %s", n, old)
+	}
+	what := e.old
+	if e.next == "" && !strings.HasSuffix(what, "\n") && strings.Contains(d.text, what+"\n") {
+		what += "\n" // a deleted line goes with its end
+	}
+	times := 1
+	if all {
+		times = -1
+	}
+	e.text = strings.Replace(d.text, what, e.next, times)
+	return e, ""
+}
+
+// trailing is white space at the end of a line.
+var trailing = regexp.MustCompile(`[ \t]+(\n|$)`)
+
+func (h *hands) edit(in agent.Object) agent.ToolResult {
+	name := str(in, "file_path")
+	all, _ := in["replace_all"].(bool)
+	if no := h.linkRefusal(h.path(name)); no != "" {
+		return failure("%s", no)
+	}
+	e, problem := h.planEdit(in)
+	if problem != "" {
+		return failure("%s", problem)
+	}
+	mode, original := fs.FileMode(0o644), ""
+	stored := e.text
+	if e.before != nil {
+		mode, original = e.before.mode, e.before.text
+		if e.before.crlf {
+			stored = strings.ReplaceAll(stored, "\n", "\r\n")
+		}
+	}
+	content := e.before.encode(stored)
+	if err := h.replace(e.path, content, mode); err != nil {
+		return failure("%s", h.writeError(err, e.path))
+	}
+	if !e.unseen || e.before == nil || e.old == "" {
+		h.saw(e.path, content)
+	} else {
+		h.carry(e.path, content)
+	}
+	structured := agent.Object{
+		"filePath": name, "oldString": e.old, "newString": e.given, "originalFile": original,
+		"structuredPatch": patch(original, e.text), "userModified": false, "replaceAll": all,
+	}
+	if e.old == "" {
+		structured["newString"] = str(in, "new_string")
+	}
+	text := "The file " + name + " has been updated successfully."
+	if all {
+		text = "The file " + name + " has been updated. All occurrences were successfully replaced."
+	}
+	switch {
+	case e.stale:
+		structured["staleRecovered"], structured["contentNotInModelContext"] = true, true
+		text += " (note: the file had been modified on disk since you last read it — the edit applied cleanly, but the file contains other changes not in your context. Read it before edits that depend on surrounding content.)"
+	case e.unseen && e.old != "":
+		structured["contentNotInModelContext"] = true
+	default:
+		text += currentNote
+	}
+	return agent.ToolResult{Content: text, Structured: structured}
+}
+
+// match finds old in the text as it stands there, with the quotes of the text, or with
+// characters where old has their escapes; next takes the same quotes. If it is not there,
+// both are returned as they are.
+func match(text, old, next string) (there, fitting string) {
+	if strings.Contains(text, old) {
+		return old, next
+	}
+	plain, runes := straight(old), []rune(text)
+	if at := strings.Index(straight(text), plain); at >= 0 {
+		from := len([]rune(straight(text)[:at]))
+		there := string(runes[from : from+len([]rune(plain))])
+		if there != plain {
+			next = curled(next, there)
+		}
+		return there, next
+	}
+	if decoded := unescaped(old); decoded != old && strings.Contains(text, decoded) {
+		return decoded, next
+	}
+	return old, next
+}
+
+// straight is text with straight quotes, rune for rune.
+func straight(s string) string {
+	return strings.NewReplacer("“", `"`, "”", `"`, "‘", "'", "’", "'").Replace(s)
+}
+
+// curled is text with the curly quotes that the model's example has.
+func curled(s, like string) string {
+	double, single := strings.ContainsAny(like, "“”"), strings.ContainsAny(like, "‘’")
+	var b strings.Builder
+	before := ' '
+	for _, r := range s {
+		opens := strings.ContainsRune(" \t\n([{—", before)
+		before = r
+		switch {
+		case r == '"' && double && opens:
+			r = '“'
+		case r == '"' && double:
+			r = '”'
+		case r == '\'' && single && opens:
+			r = '‘'
+		case r == '\'' && single:
+			r = '’'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// unescaped is text with characters for \uXXXX.
+func unescaped(s string) string {
+	return escape.ReplaceAllStringFunc(s, func(e string) string {
+		n, err := strconv.ParseUint(e[2:], 16, 32)
+		if err != nil {
+			return e
+		}
+		return string(rune(n))
+	})
+}

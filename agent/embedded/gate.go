@@ -1,0 +1,201 @@
+package embedded
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// readOnly are commands that run without a question in every mode: they only read. Package
+// policy knows their options that do not, and where their paths lead.
+func readOnly() []string {
+	var rules []string
+	for _, program := range []string{
+		"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "echo", "printf", "pwd", "which", "ps", "sleep", "true", "false",
+		"sort", "uniq", "cut", "tr", "diff", "stat", "du", "df", "test", "[", "basename", "dirname", "realpath", "cd",
+		"git status", "git log", "git diff", "git show", "git branch --list", "git blame",
+	} {
+		rules = append(rules, "Bash("+program+":*)")
+	}
+	return append(rules, "Bash(date)", "Bash(git branch)")
+}
+
+// editing are commands that run without a question in the mode acceptEdits.
+func editing() []string {
+	return []string{"Bash(touch:*)", "Bash(mkdir:*)", "Bash(rm:*)", "Bash(rmdir:*)", "Bash(mv:*)", "Bash(cp:*)", "Bash(sed:*)"}
+}
+
+// gates are compiled policies of a session. They are compiled again when its rules change.
+type gates struct {
+	allow, deny  []string
+	own          *policy.Policy // the user's rules; nil: they could not be compiled
+	reads, edits *policy.Policy
+}
+
+// compile compiles the rules of the session and the agent's own.
+func (t *talk) compile(p agent.Permissions) *gates {
+	if g := t.gates; g != nil && equal(g.allow, p.Allow) && equal(g.deny, p.Deny) {
+		return g
+	}
+	g := &gates{allow: p.Allow, deny: p.Deny}
+	with := func(allow, deny []string) *policy.Policy {
+		compiled, err := policy.Compile(policy.Rules{
+			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: t.hands.added, Resolve: resolve,
+		})
+		if err != nil {
+			return nil
+		}
+		return compiled
+	}
+	g.own = with(p.Allow, p.Deny)
+	files := []string{"Read(./**)"}
+	writes := []string{"Edit(./**)"}
+	for _, dir := range t.hands.added {
+		files, writes = append(files, "Read(/"+dir+"/**)"), append(writes, "Edit(/"+dir+"/**)")
+	}
+	g.reads = with(append(files, readOnly()...), nil)
+	g.edits = with(append(append(writes, files...), append(editing(), readOnly()...)...), nil)
+	if g.reads != nil {
+		t.hands.reads = func(command string) protocol.PermissionBehavior {
+			input, _ := json.Marshal(agent.Object{"command": command}) // a string
+			return g.reads.Decide(policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
+		}
+	}
+	t.gates = g
+	return g
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// resolve follows the links of a path; of one that does not exist, those of the deepest
+// directory above it that does.
+func resolve(path string) (string, error) {
+	at, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return at, nil
+	}
+	dir, base := filepath.Split(filepath.Clean(path))
+	if dir == path || base == "" {
+		return "", err
+	}
+	above, err := resolve(filepath.Clean(dir))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(above, base), nil
+}
+
+// judge is the gate of one of the agent's tools.
+func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verdict {
+	return func(p agent.Permissions, in agent.Object) agent.Verdict {
+		g := t.compile(p)
+		call := policy.Call{Tool: own.name, Cwd: t.hands.dir()}
+		call.Input, _ = json.Marshal(in) // it was JSON
+		because := "mode"
+		if own.name == "Bash" {
+			because = "subcommandResults"
+		}
+		mine := protocol.BehaviorAsk
+		if g.own != nil {
+			mine = g.own.Decide(call)
+		}
+		ask := agent.Verdict{}
+		if own.path != "" {
+			name := str(in, own.path)
+			switch outside, target := t.hands.leads(name); {
+			case target != "":
+				ask = agent.Verdict{Blocked: target, Reason: "workingDir", About: name + " resolves through a symlink to " + target + ", which is outside the allowed working directories"}
+			case outside:
+				ask = agent.Verdict{Reason: "workingDir", About: "Path is outside allowed working directories"}
+			}
+		}
+		switch {
+		case g.own == nil && len(p.Deny) > 0:
+			return agent.Verdict{Deny: "The rules of this session cannot be read, so the call was denied.", Reason: "rule"}
+		case mine == protocol.BehaviorDeny && own.path != "":
+			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
+		case mine == protocol.BehaviorDeny:
+			return agent.Verdict{Deny: "Permission to use Bash with command " + str(in, "command") + " has been denied.", Reason: because}
+		case own.name == "Bash" && t.hands.critical(str(in, "command")) != "":
+			return agent.Verdict{Reason: "safetyCheck", About: t.hands.critical(str(in, "command"))}
+		case p.Mode == "bypassPermissions":
+			return agent.Verdict{Allow: true, Reason: "mode"}
+		case mine == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: "rule"}
+		case g.reads != nil && g.reads.Decide(call) == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: because}
+		case p.Mode == "acceptEdits" && !guarded(str(in, own.path)) && g.edits != nil && g.edits.Decide(call) == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: "mode"}
+		}
+		return ask
+	}
+}
+
+// critical says why a command is asked about in every mode: it removes the root, the home
+// directory, the session's directory, or one above it. Words are looked at one by one,
+// wherever they stand, so that a command which only mentions such a path is asked about, too.
+func (h *hands) critical(command string) string {
+	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) })
+	removes := ""
+	for _, w := range words {
+		switch filepath.Base(w) {
+		case "rm", "rmdir", "unlink", "shred":
+			removes = filepath.Base(w)
+			continue
+		}
+		if removes == "" || strings.HasPrefix(w, "-") {
+			continue
+		}
+		w = strings.TrimSuffix(strings.NewReplacer("${HOME}", h.home(), "$HOME", h.home(), "${PWD}", h.dir(), "$PWD", h.dir()).Replace(w), "*")
+		if w == "" {
+			continue
+		}
+		path := h.path(w)
+		if at, err := resolve(path); err == nil {
+			path = at
+		}
+		switch {
+		case path == h.home() || path != h.real && within(h.home(), path):
+			return "Dangerous " + removes + " operation on critical path: " + path
+		case within(h.real, path) || within(h.dir(), path):
+			return "Dangerous " + removes + " operation on working directory or its ancestor: " + path
+		}
+	}
+	return ""
+}
+
+// judgeMCP is the gate of a tool of the host's servers: only a rule lets it run unasked.
+func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent.Verdict {
+	return func(p agent.Permissions, in agent.Object) agent.Verdict {
+		g := t.compile(p)
+		call := policy.Call{Tool: name, Cwd: t.hands.dir()}
+		call.Input, _ = json.Marshal(in) // it was JSON
+		mine := protocol.BehaviorAsk
+		if g.own != nil {
+			mine = g.own.Decide(call)
+		}
+		switch {
+		case mine == protocol.BehaviorDeny || g.own == nil && len(p.Deny) > 0:
+			return agent.Verdict{Deny: "Permission to use " + name + " has been denied.", Reason: "rule"}
+		case p.Mode == "bypassPermissions":
+			return agent.Verdict{Allow: true, Reason: "mode"}
+		case mine == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: "rule"}
+		}
+		return agent.Verdict{}
+	}
+}

@@ -1,0 +1,70 @@
+package embedded
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// gated is a conversation in a directory of its own, with the agent's own rules compiled.
+func gated(t *testing.T) *talk {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	w := &talk{}
+	w.hands = newHands(agent.Launch{Dir: root, Env: []string{"HOME=/home/user"}}, backend.Seams{})
+	w.compile(agent.Permissions{})
+	return w
+}
+
+// What can write, run something, or leave the directory is no reading, whatever program does it.
+func TestCommandsThatAreNoReading(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	for _, command := range []string{
+		"find . -delete", "find . -exec rm {} +", "find . -fprint x", "find . -ok rm {} ;", "sort -o x y", "sort --output=x y", "sort --compress-program=sh y",
+		"date -s 12:00", "date --set=12:00", "tree -o x", "git diff --ext-diff", "git diff --output=x", "git log --output=x", "git show --textconv", "git branch new", "git branch -D main",
+		"git -c core.pager=sh log", "git --exec-path=x status", "rg --pre sh x", "grep -f /etc/passwd x", "cat /etc/passwd", "cat ../x", "head -1 ~/.ssh/id_rsa", "diff a /etc/shadow",
+		"echo x > y", "echo x >> y", "cat x | tee y", "ls $(rm x)", "ls `rm x`", "ls; rm x", "ls && rm x", "ls | sh", "ls | xargs rm", "echo x | sh", "cd / && ls", "cd ..", "stat -c x /etc/passwd",
+		"file -m x y", "file -C -m x", "uniq a b", "tail -f x --pid=1 > y", "FOO=1 ls", "printf x > y", "test -f x -o -w /etc/passwd > y", "sleep 1 & rm x", "wc --files0-from=/etc/passwd", "du --files0-from=/etc/passwd",
+		"git blame --contents /etc/passwd x", "git status --porcelain; curl x", "ps aux > x", "which -a sh > x", "true > x", "[ -f x ] > y", "cut -f1 /etc/passwd", "tr a b < /etc/passwd", "df > x", "realpath /etc/passwd > x",
+	} {
+		assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(command), command)
+	}
+	for _, command := range []string{
+		"ls", "ls -la", "cat a.txt", "head -5 a.txt | tail -1", "grep -rn x .", "find . -name '*.go'", "wc -l a.txt", "git status", "git log --oneline -5", "git diff", "echo hi", "pwd", "cd sub && ls", "ls > /dev/null 2>&1", "true",
+	} {
+		assert.Equal(t, protocol.BehaviorAllow, w.hands.reads(command), command)
+	}
+}
+
+func TestCommandsThatAreAskedAboutInEveryMode(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	root := w.hands.root
+	for _, command := range []string{
+		"rm -rf /", "rm -rf /*", "rm -rf ~", "rm -rf ~/", "rm -rf $HOME", `rm -rf "$HOME"`, "rm -rf .", "rm -rf ./", "rm -rf ..", "rm -rf " + root, "sudo rm -rf /", "cd x; rm -rf /", "rmdir " + root, "rm -rf ${PWD}", "rm -rf /home", "/bin/rm -rf /",
+		"true && (rm -rf /)",
+	} {
+		assert.NotEmpty(t, w.hands.critical(command), command)
+	}
+	for _, command := range []string{"rm x", "rm -rf ./build", "ls /", "rm -rf node_modules/*", "echo rm"} {
+		assert.Empty(t, w.hands.critical(command), command)
+	}
+}
+
+func TestFilesThatAreGuarded(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{".git/hooks/pre-commit", "sub/.git/config", ".bashrc", ".claude/settings.json", ".mcp.json", "./.vscode/tasks.json"} {
+		assert.True(t, guarded(name), name)
+	}
+	for _, name := range []string{"a.txt", ".github/workflows/x.yml", "git/x", "x.bashrc"} {
+		assert.False(t, guarded(name), name)
+	}
+}

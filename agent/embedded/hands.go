@@ -1,0 +1,165 @@
+package embedded
+
+import (
+	"hash/fnv"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// hands are what the tools of a session share. Tools run as tasks, several at once, so mu
+// guards what changes.
+type hands struct {
+	root  string   // the session's working directory
+	real  string   // the same, its links followed
+	added []string // further directories
+	env   []string // of commands, without the keys of providers
+	seams backend.Seams
+
+	mu   sync.Mutex
+	cwd  string           // of the shell
+	read map[string]known // files that the model has read, by path
+	own  string           // the directory of scratch; "": it is not made
+
+	// reads decides about a command by the rules for reading; nil: they are not compiled yet.
+	reads func(command string) protocol.PermissionBehavior
+}
+
+// dir is the shell's working directory.
+func (h *hands) dir() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cwd
+}
+
+func (h *hands) home() string {
+	if dir := h.getenv("HOME"); filepath.IsAbs(dir) {
+		return dir
+	}
+	return ""
+}
+
+// path is the absolute path that a tool's input means.
+func (h *hands) path(name string) string {
+	switch home := h.home(); {
+	case name == "~" && home != "":
+		return home
+	case strings.HasPrefix(name, "~/") && home != "":
+		return filepath.Join(home, name[2:])
+	case filepath.IsAbs(name):
+		return filepath.Clean(name)
+	}
+	return filepath.Join(h.dir(), name)
+}
+
+// leads says whether a path leads out of the session's directories, and to where a link on
+// it leads; "": no link does.
+func (h *hands) leads(name string) (outside bool, target string) {
+	var err error
+	path := h.path(name)
+	inside := func(p string, roots ...string) bool {
+		return slices.ContainsFunc(append(roots, h.added...), func(dir string) bool { return within(p, dir) })
+	}
+	target, err = resolve(path)
+	switch {
+	case err != nil:
+		return true, ""
+	case inside(target, h.real):
+		return false, ""
+	case inside(path, h.root, h.real):
+		return true, target
+	}
+	return true, ""
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// guarded reports whether a file changes what other programs run: one is asked about it also
+// in the mode acceptEdits.
+func guarded(name string) bool {
+	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
+		switch part {
+		case ".git", ".claude", ".vscode", ".idea", ".bashrc", ".bash_profile", ".zshrc", ".profile", ".gitconfig", ".mcp.json", ".ripgreprc":
+			return true
+		}
+	}
+	return false
+}
+
+func hash(content []byte) uint64 {
+	f := fnv.New64a()
+	_, _ = f.Write(content) // it never fails
+	return f.Sum64()
+}
+
+// known is what the model knows of a file.
+type known struct {
+	hash        uint64 // of its content
+	first, last int    // the lines that it has seen, from 1; 0, 0: all
+}
+
+// saw notes that the model knows this content of a file.
+func (h *hands) saw(path string, content []byte) { h.sawLines(path, content, 0, 0) }
+
+// sawLines notes that the model knows these lines of a file.
+func (h *hands) sawLines(path string, content []byte, first, last int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read[path] = known{hash(content), first, last}
+}
+
+// carry notes that the file has this content now, of which the model knows what it knew.
+func (h *hands) carry(path string, content []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k, read := h.read[path]; read {
+		k.hash = hash(content)
+		h.read[path] = k
+	}
+}
+
+// seen reports whether the model has seen the place of what in the file's text.
+func (h *hands) seen(path, text, what string) bool {
+	h.mu.Lock()
+	k := h.read[path]
+	h.mu.Unlock()
+	if k.last == 0 {
+		return true
+	}
+	at := strings.Index(text, what)
+	if at < 0 {
+		return false
+	}
+	first := 1 + strings.Count(text[:at], "\n")
+	return first >= k.first && first+strings.Count(strings.TrimSuffix(what, "\n"), "\n") <= k.last
+}
+
+// knows says whether the model has read the file, and whether it is as it was then.
+func (h *hands) knows(path string, content []byte) (read, same bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before, read := h.read[path]
+	return read, read && before.hash == hash(content)
+}
+
+// missing is what the model reads of a file that does not exist.
+func (h *hands) missing(path string) string {
+	text := "File does not exist. Note: your current working directory is " + h.dir() + "."
+	dir, base := filepath.Split(path)
+	stem := strings.TrimSuffix(base, filepath.Ext(base))
+	entries, _ := os.ReadDir(dir) // no suggestion
+	for _, e := range entries {
+		name := e.Name()
+		if name != base && strings.TrimSuffix(name, filepath.Ext(name)) == stem && e.Type().IsRegular() {
+			return text + " Did you mean " + name + "?"
+		}
+	}
+	return text
+}

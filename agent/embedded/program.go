@@ -1,0 +1,161 @@
+package embedded
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/model"
+)
+
+// program is the agent of one session.
+type program struct {
+	cfg   Config
+	seams backend.Seams
+}
+
+// AgentName implements [agent.Program].
+func (*program) AgentName() string { return Name }
+
+// Serve implements [agent.Program].
+func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit { return p.open(l, port).Run() }
+
+// Open implements [agent.Opener].
+func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) agent.Player {
+	if asked != agent.Program(p) {
+		return nil
+	}
+	return p.open(l, port)
+}
+
+func (p *program) open(l agent.Launch, port agent.Port) *conversation {
+	t := &talk{cfg: p.cfg, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1))}
+	t.hands = newHands(l, p.seams)
+	t.log = &log{codec: p.cfg.Model.Codec(), dir: p.folder(l)}
+	return &conversation{t.hands, agent.Open(l, port, agent.Config{
+		Dialect:   agent.Claude,
+		Model:     p.cfg.Name,
+		Turn:      t.turn,
+		Continue:  t.goOn,
+		History:   t.log,
+		Executor:  p.seams.Exec,
+		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
+		Now:       p.seams.Clock.Now,
+		Live:      &agent.Live{Tools: toolNames(), Used: t.used},
+		Init: agent.Object{
+			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
+		},
+		Initialize: agent.Object{
+			"commands": []any{}, "agents": []any{}, "agent": Name,
+			"account": agent.Object{"tokenSource": "none", "apiKeySource": "none", "apiProvider": p.cfg.Model.Codec().Name()},
+		},
+	})}
+}
+
+// folder is where the session is stored; "": nowhere.
+func (p *program) folder(l agent.Launch) string {
+	switch {
+	case slices.Contains(l.Args, "--no-session-persistence"):
+		return ""
+	case p.cfg.Dir != "":
+		return p.cfg.Dir
+	}
+	if state := l.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "troupe")
+	}
+	if home := l.Getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "troupe")
+	}
+	return ""
+}
+
+// conversation removes what its tools have kept when it has ended.
+type conversation struct {
+	hands *hands
+	*agent.Conversation
+}
+
+// Run runs it to its end.
+func (c *conversation) Run() agent.Exit {
+	defer c.hands.remove()
+	return c.Conversation.Run()
+}
+
+// Play implements [agent.Player].
+func (c *conversation) Play() (agent.Exit, bool) {
+	x, ended := c.Conversation.Play()
+	if ended {
+		c.hands.remove()
+	}
+	return x, ended
+}
+
+// talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
+// time, but for hands.
+type talk struct {
+	cfg   Config
+	seams backend.Seams
+	rng   *rand.Rand // jitter
+	hands *hands
+	gates *gates // of the rules that were in force last; nil: none were asked for
+
+	log    *log
+	system []string // nil before the first request
+	tools  []byte   // of the codec, for the list in named
+	named  string   // names of the tools in tools
+	turnOf *agent.Turn
+	began  time.Time     // of the turn
+	inAPI  time.Duration // of the turn
+	spent  model.Usage   // of the turn
+	all    []used        // of the session, by model, in the order of their first answers
+}
+
+// used is what one model has used.
+type used struct {
+	model string
+	usage model.Usage
+	cost  float64
+}
+
+// privateEnv reports whether the variable has a key of a provider's, which no command sees.
+func privateEnv(name string, p *model.Profiles) bool {
+	for _, s := range p.Servers {
+		if s.KeyName != "" && s.KeyName == name {
+			return true
+		}
+	}
+	return name == "ANTHROPIC_AUTH_TOKEN" || name == "CLAUDE_CODE_OAUTH_TOKEN" || name == "ANTHROPIC_CUSTOM_HEADERS"
+}
+
+// newHands are the hands of an agent that was started like that.
+func newHands(l agent.Launch, seams backend.Seams) *hands {
+	root := l.Dir
+	if at, err := filepath.EvalSymlinks(root); err == nil {
+		root = at
+	}
+	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, seams: seams, read: map[string]known{}}
+	known := model.DefaultProfiles()
+	for _, kv := range l.Env {
+		if name, _, _ := strings.Cut(kv, "="); !privateEnv(name, known) {
+			h.env = append(h.env, kv)
+		}
+	}
+	return h
+}
+
+// addedDirs are the directories that the options add to the working directory.
+func addedDirs(args []string) (dirs []string) {
+	for _, a := range args {
+		if dir, ok := strings.CutPrefix(a, "--add-dir="); ok && filepath.IsAbs(dir) {
+			if at, err := filepath.EvalSymlinks(dir); err == nil {
+				dir = at
+			}
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}

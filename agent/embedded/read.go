@@ -1,0 +1,260 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/gif"  // their sizes are told
+	_ "image/jpeg" // ditto
+	_ "image/png"  // ditto
+	"io"
+	"io/fs"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+const (
+	maxRead = 256 << 10 // bytes of a file that is read without a limit
+	maxFile = 64 << 20  // bytes of a file that is read at all
+)
+
+// read is the tool Read, as Claude Code 2.1.329 has it (observed), but for PDF files and
+// notebooks.
+func read() *tool {
+	return &tool{
+		name:  "Read",
+		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of the file is read, if it is not too large. Images are shown.",
+		path:  "file_path",
+		params: []param{
+			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true},
+			{name: "offset", kind: "integer", about: "The first line, from 1."},
+			{name: "limit", kind: "integer", about: "How many lines."},
+			{name: "pages", kind: "string", about: "Not used."},
+			{name: "allow_large", kind: "boolean", about: "Reads also a file above the limit of size."},
+		},
+		check: func(_ *hands, in agent.Object) string {
+			switch ext := strings.ToLower(filepath.Ext(str(in, "file_path"))); {
+			case slices.Contains([]string{".exe", ".bin", ".zip", ".gz", ".tar", ".dll", ".so", ".o", ".a", ".class", ".jar", ".mp3", ".mp4", ".pdf"}, ext):
+				return "This tool cannot read binary files. The file appears to be a binary " + ext + " file. Use a skill for this file type if one is available, or a shell command or script that can read the format."
+			}
+			return ""
+		},
+		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.readFile(in) },
+	}
+}
+
+func (h *hands) readFile(in agent.Object) agent.ToolResult {
+	name := str(in, "file_path")
+	path := h.path(strings.TrimRight(name, " /"))
+	if name == "" {
+		path = h.dir()
+	}
+	content, err := h.load(path)
+	if err != nil {
+		return failure("%s", h.explain(err, path, "read"))
+	}
+	if kind := imageKind(path); kind != "" {
+		return imageResult(path, kind, content)
+	}
+	text, note := decoded(content)
+	limit, limited := number(in, "limit")
+	large, _ := in["allow_large"].(bool)
+	if len(content) > maxRead && !large && (!limited || limit <= 0) {
+		return failure("File content (%s) exceeds maximum allowed size (256KB). Use offset and limit parameters to read specific portions of the file, or search for specific content instead of reading the whole file. To read it anyway, up to what still fits in your context, call Read again with allow_large: true — only if you genuinely need all of it or the user asked for the whole file.", sizeOf(len(content)))
+	}
+	if text == "" {
+		h.saw(path, content)
+		return agent.ToolResult{Content: "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", Structured: textFile(name, "", 1, 1, 1)}
+	}
+	lines := strings.Split(text, "\n")
+	offset, _ := number(in, "offset")
+	first := int(min(max(offset, 1), math.MaxInt32))
+	shown := int(offset) // an offset of 0 counts from 0, as observed
+	if _, given := in["offset"]; !given || offset < 0 {
+		shown = 1
+	}
+	if first > len(lines) {
+		return agent.ToolResult{
+			Content:    fmt.Sprintf("<system-reminder>Warning: the file exists but is shorter than the provided offset (%d). The file has %d lines.</system-reminder>", first, len(lines)),
+			Structured: textFile(name, "", 1, first, len(lines)),
+		}
+	}
+	part := lines[first-1:]
+	if limited && limit > 0 && int(min(limit, math.MaxInt32)) < len(part) {
+		part = part[:int(limit)]
+	}
+	if len(part) == len(lines) {
+		h.saw(path, content)
+	} else {
+		h.sawLines(path, content, first, first+len(part)-1)
+	}
+	var b strings.Builder
+	for i, line := range part {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strconv.Itoa(shown + i))
+		b.WriteByte('\t')
+		b.WriteString(line)
+	}
+	return agent.ToolResult{Content: b.String() + note, Structured: textFile(name, strings.Join(part, "\n"), len(part), shown, len(lines))}
+}
+
+func textFile(name, content string, lines, start, total int) agent.Object {
+	return agent.Object{"type": "text", "file": agent.Object{
+		"filePath": name, "content": content, "numLines": lines, "startLine": start, "totalLines": total,
+	}}
+}
+
+// errNoFile is a path that names no file: a pipe, a socket, a device.
+var errNoFile = errors.New("no regular file")
+
+// load reads a file. A pipe or a device, which could keep the task for ever, is refused.
+func (h *hands) load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case !info.Mode().IsRegular():
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errNoFile}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // it was read
+	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
+	}
+	return content, err
+}
+
+// explain is an error of the file system in the words of Claude Code (observed).
+func (h *hands) explain(err error, path, op string) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return h.missing(path)
+	case errors.Is(err, syscall.EISDIR):
+		return "EISDIR: illegal operation on a directory, " + op + " '" + path + "'"
+	case errors.Is(err, fs.ErrPermission):
+		return "EACCES: permission denied, open '" + path + "'"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "ENOTDIR: not a directory, open '" + path + "'"
+	case errors.Is(err, syscall.ELOOP):
+		return "Refusing to read " + path + ": where it leads on disk could not be determined (a link on the way could not be examined, or the links do not resolve)."
+	case errors.Is(err, errNoFile):
+		return "Cannot read '" + path + "': this path names a device or process file that this tool does not read."
+	}
+	return err.Error()
+}
+
+// Notes behind a file whose encoding the tools do not write.
+const (
+	noteBE   = "This file is UTF-16 big-endian (it starts FE FF), which these tools cannot write."
+	noteNUL  = "This file has NUL bytes in its first 8 KB: binary data, UTF-16/UTF-32 without a byte-order mark, or text with embedded NULs."
+	noteUTF8 = "This file is not valid UTF-8: it uses a legacy encoding such as Windows-1252, Shift-JIS or GBK, or it is binary. Its undecodable bytes show above as U+FFFD."
+	noteEnd  = " Edit and Write will refuse it: change it with a shell command that keeps its encoding, or ask the user whether to convert it to UTF-8.]"
+)
+
+// decoded is a file's text with LF at the ends of lines, and a note if the tools cannot write
+// such a file.
+func decoded(content []byte) (text, note string) {
+	switch {
+	case bytes.HasPrefix(content, []byte("\xff\xfe")):
+		return lf(utf16le(content[2:])), ""
+	case bytes.HasPrefix(content, []byte("\xfe\xff")):
+		note = noteBE
+	case bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0:
+		note = noteNUL
+	case !utf8.Valid(content):
+		note = noteUTF8
+	}
+	if note != "" {
+		note = "\n\n[" + note + noteEnd
+	}
+	return lf(toUTF8(bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")))), note
+}
+
+func lf(s string) string { return strings.TrimSuffix(strings.ReplaceAll(s, "\r\n", "\n"), "\r") }
+
+func utf16le(b []byte) string {
+	units := make([]uint16, len(b)/2)
+	for i := range units {
+		units[i] = uint16(b[2*i]) | uint16(b[2*i+1])<<8
+	}
+	return string(utf16.Decode(units))
+}
+
+// toUTF8 is text in which what is not UTF-8 is U+FFFD.
+func toUTF8(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var out []byte
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		out = utf8.AppendRune(out, r)
+		b = b[n:]
+	}
+	return string(out)
+}
+
+// sizeOf is a number of bytes for people.
+func sizeOf(n int) string {
+	if n < 1024 {
+		return strconv.Itoa(n) + " bytes"
+	}
+	s := strconv.FormatFloat(float64(n)/1024, 'f', 1, 64)
+	return strings.TrimSuffix(s, ".0") + "KB"
+}
+
+// imageKind is the media type that the file's name promises; "": none.
+func imageKind(path string) string {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".png":
+		return "image/png"
+	case ".jpg", ".jpeg":
+		return "image/jpeg"
+	case ".gif":
+		return "image/gif"
+	case ".webp":
+		return "image/webp"
+	}
+	return ""
+}
+
+func imageResult(path, kind string, content []byte) agent.ToolResult {
+	if len(content) == 0 {
+		return failure("Image file is empty: %s", path)
+	}
+	found := http.DetectContentType(content)
+	if !strings.HasPrefix(found, "image/") || imageKind("x."+strings.TrimPrefix(found, "image/")) == "" {
+		return failure("File has an image extension but its content is not a valid PNG/JPEG/GIF/WebP. Detected: unrecognized bytes (hex: % x). This usually means a download saved an error/login page instead of the image. Use `file \"%s\"` to confirm, or read it as text with Bash (e.g. `head -c 500`).", content[:min(len(content), 8)], path)
+	}
+	data := base64.StdEncoding.EncodeToString(content)
+	about := agent.Object{"base64": data, "type": kind, "originalSize": len(content)}
+	if c, _, err := image.DecodeConfig(bytes.NewReader(content)); err == nil {
+		about["dimensions"] = agent.Object{"originalWidth": c.Width, "originalHeight": c.Height, "displayWidth": c.Width, "displayHeight": c.Height}
+	}
+	return agent.ToolResult{
+		Content:    []any{agent.Object{"type": "image", "source": agent.Object{"type": "base64", "data": data, "media_type": found}}},
+		Structured: agent.Object{"type": "image", "file": about},
+	}
+}

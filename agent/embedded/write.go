@@ -1,0 +1,110 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+const (
+	currentNote = " (file state is current in your context — no need to Read it back)"
+	staleText   = "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
+)
+
+// write is the tool Write, as Claude Code 2.1.329 has it (observed).
+func write() *tool {
+	return &tool{
+		name:  "Write",
+		about: "Writes a file, and makes the directories above it. What the file had before is replaced.",
+		path:  "file_path",
+		params: []param{
+			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, alias: "path"},
+			{name: "content", kind: "string", about: "All of its content.", required: true},
+		},
+		beside: func(*hands, agent.Object) bool { return false },
+		check: func(h *hands, in agent.Object) string {
+			path := h.path(str(in, "file_path"))
+			info, err := os.Stat(path)
+			switch {
+			case errors.Is(err, syscall.ENOTDIR):
+				return "Error calling tool (Write): ENOTDIR: not a directory, stat '" + path + "'"
+			case err != nil:
+				return "" // run says it
+			case info.IsDir():
+				return path + " is a directory, not a file. To create a file inside it, include the file name in file_path."
+			}
+			if content, err := h.load(path); err == nil {
+				if read, same := h.knows(path, content); read && !same {
+					return staleText
+				}
+			}
+			return ""
+		},
+		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.write(in) },
+	}
+}
+
+func (h *hands) write(in agent.Object) agent.ToolResult {
+	name, text := str(in, "file_path"), str(in, "content")
+	path := h.path(name)
+	if no := h.linkRefusal(path); no != "" {
+		return failure("%s", no)
+	}
+	before, refused, err := h.open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return h.created(name, path, text)
+	case err != nil:
+		return failure("%s", h.explain(err, path, "open"))
+	case refused != "":
+		return failure("%s", refused)
+	}
+	if read, same := h.knows(path, before.content); read && !same {
+		return failure("%s", staleText) // it has changed since the check
+	}
+	if strings.HasPrefix(before.text, bom) && !strings.HasPrefix(text, bom) {
+		text = bom + text
+	}
+	content := before.encode(text)
+	if err := h.replace(path, content, before.mode); err != nil {
+		return failure("%s", h.writeError(err, path))
+	}
+	h.saw(path, content)
+	return agent.ToolResult{
+		Content: "The file " + name + " has been updated successfully." + currentNote,
+		Structured: agent.Object{
+			"type": "update", "filePath": name, "content": text, "structuredPatch": patch(before.text, text),
+			"originalFile": before.text, "userModified": false,
+		},
+	}
+}
+
+// created writes a file that was not there.
+func (h *hands) created(name, path, text string) agent.ToolResult {
+	if err := h.replace(path, []byte(text), 0o644); err != nil {
+		return failure("%s", h.writeError(err, path))
+	}
+	h.saw(path, []byte(text))
+	return agent.ToolResult{
+		Content: "File created successfully at: " + name + currentNote,
+		Structured: agent.Object{
+			"type": "create", "filePath": name, "content": text, "structuredPatch": []any{}, "originalFile": nil, "userModified": false,
+		},
+	}
+}
+
+// writeError is an error of replace in the words of Claude Code.
+func (h *hands) writeError(err error, path string) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return "EACCES: permission denied, open '" + path + "'"
+	case errors.Is(err, syscall.ENOSPC):
+		return "ENOSPC: no space left on device, write '" + path + "'"
+	}
+	return err.Error()
+}
