@@ -63,7 +63,9 @@ func runPage() page {
 
 Gives PROMPT to an agent, prints its answer, and ends when the agent has finished. Flags may come
 before or after the prompt. Several words are one prompt. Without a prompt, or with -, troupe reads
-the prompt from stdin.
+the prompt from stdin. Text that is piped in beside a prompt is added to it:
+
+  git diff | troupe run "Write a commit message for this diff"
 
 The agent's answer goes to stdout, everything else to stderr. When the agent asks for permission,
 troupe asks you if stderr is a terminal, and denies the call if it is not; answer with y, n, a

@@ -56,6 +56,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfJobs$"
 		case strings.HasPrefix(m.ID, "outage-"):
 			pattern = "^TestPlantedBugsOfOutages$"
+		case strings.HasPrefix(m.ID, "store-"):
+			pattern = "^TestPlantedBugsOfStores$"
 		}
 		out, passed, err := m.Run(ctx, mutation.Test{
 			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
