@@ -46,12 +46,20 @@ func charts(all []*TaskResult) []chart {
 	drawn := []chart{
 		outcomes(all),
 		histogram("Time of tasks", all, func(t *TaskResult) float64 { return time.Duration(t.Usage.Wall).Seconds() },
-			func(v float64) string { return rounded(time.Duration(v * float64(time.Second))) }),
+			func(v float64) string { return onAxis(time.Duration(v * float64(time.Second))) }),
 		histogram("Cost of tasks", all, func(t *TaskResult) float64 { return t.Usage.USD + t.Usage.Credits },
 			func(v float64) string { return amount(all, v) }),
 		concurrency(all),
 	}
 	return slices.DeleteFunc(drawn, func(c chart) bool { return len(c.Rects) == 0 && c.Path == "" })
+}
+
+// onAxis is a time that differs from its half.
+func onAxis(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return rounded(d)
 }
 
 // amount is a cost in the unit that the results have.

@@ -196,7 +196,7 @@ func TestChartsCanBeRead(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	result := func(usd, credits float64) *TaskResult {
-		return &TaskResult{Usage: Usage{USD: usd, Credits: credits, Wall: Duration(time.Second)}, Attempts: []Attempt{{Started: at, Ended: at.Add(900 * time.Millisecond)}}}
+		return &TaskResult{Usage: Usage{USD: usd, Credits: credits, Wall: Duration(700 * time.Millisecond)}, Attempts: []Attempt{{Started: at, Ended: at.Add(900 * time.Millisecond)}}}
 	}
 	texts := map[string][]string{}
 	for _, c := range charts([]*TaskResult{result(0.00028, 0), result(0.03, 0)}) {
@@ -208,6 +208,7 @@ func TestChartsCanBeRead(t *testing.T) {
 		}
 		assert.NotRegexp(t, "L[0-9.]+ ([0-9]|1[0-9])\\.", c.Path, c.Title)
 	}
+	assert.Subset(t, texts["Time of tasks"], []string{"350ms", "700ms"})
 	assert.Subset(t, texts["Cost of tasks"], []string{"$0.015", "$0.030"})
 	assert.Subset(t, texts["Running attempts over time"], []string{"15:04:05.0", "15:04:05.4", "15:04:05.9 UTC"})
 	for _, c := range charts([]*TaskResult{result(0, 3)}) {

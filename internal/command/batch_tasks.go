@@ -89,13 +89,18 @@ func formOf(name string) string {
 	return formJSONL
 }
 
-// wrong is all mistakes, each with its place.
+// wrong is all mistakes, each with its place. What many rows have is said once.
 func (r *taskReader) wrong() error {
-	lines := make([]string, 0, len(r.mistakes))
-	for i, m := range r.mistakes {
-		if i == maxTaskMistakes {
-			lines = append(lines, r.name+": "+shown.Count(len(r.mistakes)-i, "more mistake"))
-			break
+	var texts []string
+	places, again := map[string]string{}, map[string]int{}
+	for _, m := range r.mistakes {
+		text := strings.TrimSpace(m.Key + " " + m.Problem)
+		if m.Fix != "" {
+			text += "; " + m.Fix
+		}
+		if places[text] != "" {
+			again[text]++
+			continue
 		}
 		at := r.name
 		if m.Line > 0 {
@@ -104,11 +109,19 @@ func (r *taskReader) wrong() error {
 		if m.Column > 0 {
 			at += fmt.Sprintf(":%d", m.Column)
 		}
-		text := strings.TrimSpace(m.Key + " " + m.Problem)
-		if m.Fix != "" {
-			text += "; " + m.Fix
+		texts, places[text] = append(texts, text), at
+	}
+	var lines []string
+	for i, text := range texts {
+		if i == maxTaskMistakes {
+			lines = append(lines, r.name+": "+shown.Count(len(texts)-i, "more mistake"))
+			break
 		}
-		lines = append(lines, at+": "+text)
+		line := places[text] + ": " + text
+		if n := again[text]; n > 0 {
+			line += " (and " + shown.Count(n, "more time") + ")"
+		}
+		lines = append(lines, line)
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -136,6 +136,19 @@ func TestColumnsThatAreNoKeys(t *testing.T) {
 	}, "\n"))
 }
 
+// A mistake that every row has is one line.
+func TestMistakesOfManyRows(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, prompt, text, want string }{
+		{"t.jsonl", "", strings.Repeat("{\"promt\": \"a\"}\n", 1000), "t.jsonl:1:2: promt is not known; did you mean prompt? (and 999 more times)"},
+		{"t.csv", "Fix {{.isue}}", "issue\n1\n2\n", `t.csv:2:1: --template:1:6: executing "--template" at <.isue>: map has no entry for key "isue"; the row has issue (and 1 more time)`},
+		{"t.csv", "{{.a}}", "a,tags\n1,x\n2,y\n3,z\n", "t.csv:2:3: tags is named like a key of a task, and --template makes the prompt alone; add --set tags='{{.tags}}' to set it, or --set tags= to ignore the column (and 2 more times)"},
+	} {
+		_, err := readTasks(c.name, "", c.prompt, nil, strings.NewReader(c.text))
+		assert.EqualError(t, err, c.want)
+	}
+}
+
 // Keys of tasks come from columns by --set, and never silently from nowhere.
 func TestKeysFromColumns(t *testing.T) {
 	t.Parallel()
