@@ -9,7 +9,7 @@ const (
 
 // fifo is a queue that neither copies what it holds nor keeps what it gave out.
 type fifo[T any] struct {
-	blocks [][]T // all but the last are full
+	blocks [][]T // none is empty, but that of an empty queue; only the last is added to
 	head   int   // of the first block: what is before was given out
 	n      int
 }
@@ -30,6 +30,18 @@ func (f *fifo[T]) push(v T) {
 	}
 	f.blocks = append(f.blocks, append(make([]T, 0, size), v))
 	f.n++
+}
+
+// pushAll takes a block of items, which is the queue's from now on.
+func (f *fifo[T]) pushAll(block []T) {
+	if len(block) == 0 {
+		return
+	}
+	if f.n == 0 {
+		f.blocks, f.head = f.blocks[:0], 0
+	}
+	f.blocks = append(f.blocks, block)
+	f.n += len(block)
 }
 
 // rest gives up the block that an empty fifo keeps: nothing may come for long.

@@ -13,6 +13,15 @@ func TestAFifoIsAQueue(t *testing.T) {
 		var f fifo[*int]
 		var model []*int
 		for range rapid.IntRange(1, 20).Draw(t, "bursts") {
+			for range rapid.IntRange(0, 3).Draw(t, "blocks") {
+				n := rapid.IntRange(0, 100).Draw(t, "block")
+				block := make([]*int, 0, n+rapid.IntRange(0, 2).Draw(t, "room"))
+				for range n {
+					block = append(block, new(int))
+				}
+				model = append(model, block...)
+				f.pushAll(block)
+			}
 			for range rapid.IntRange(0, 300).Draw(t, "in") {
 				v := new(int)
 				f.push(v)

@@ -81,9 +81,7 @@ func (u *Side) Apply(e machine.Effect) bool {
 	defer u.mu.Unlock()
 	switch e := e.(type) {
 	case machine.Deliver:
-		for i := range e.Entries {
-			u.deliver(&e.Entries[i])
-		}
+		u.deliver(e.Entries)
 		u.stream.wake.fire()
 	case machine.Trim:
 		u.trim(e.To)

@@ -7,26 +7,20 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
 // Entry is one message of the user's stream.
 type Entry struct {
-	Frame protocol.Frame
+	machine.Entry
 	// Turns are the turns that end with this frame, which is then a result.
 	Turns []*Turn
-	// Tasks are the background tasks that lived when the result came.
-	Tasks []protocol.BackgroundTask
-	Seq   uint64 // its place in the stream
-	Task  uint64 // 1 + the place in the stream where its background task began; 0: it is of none
-	// Recovered: it is the result of a turn that another process had begun.
-	Recovered bool
 }
 
 // stream is what was delivered and not yet consumed.
 type stream struct {
-	entries    fifo[Entry]
+	entries    fifo[machine.Entry]
+	ends       []end  // of turns, with messages that are not consumed, in order
 	next       uint64 // the place of the next entry
 	bytes      int64  // of entries
 	largeBytes int64  // of lines that draw on the budget
@@ -41,6 +35,12 @@ type stream struct {
 	budget     *Budget
 }
 
+// end is a turn that ends with the message at a place of the stream.
+type end struct {
+	seq  uint64
+	turn *Turn
+}
+
 // paysAt is how many bytes may be consumed before the credit for them goes back.
 const (
 	paysAt       = 64 << 10
@@ -52,7 +52,7 @@ const (
 func (u *Side) Rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.stream.entries.compact(func(e *Entry) {
+	u.stream.entries.compact(func(e *machine.Entry) {
 		if len(e.Frame.Raw) < largePart {
 			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
 		}
@@ -62,31 +62,41 @@ func (u *Side) Rest() {
 // largePart is the length of a line from which on it is a large part of its chunk.
 const largePart = 16 << 10
 
-func (u *Side) deliver(e *machine.Entry) {
-	entry := Entry{Frame: e.Frame, Tasks: e.Tasks, Seq: e.Seq, Task: e.Task, Recovered: e.Recovered}
-	for i := range e.Ends {
-		if t := u.turnOver(&e.Ends[i]); t != nil {
-			entry.Turns = append(entry.Turns, t)
+// deliver takes messages, which are the stream's from now on.
+func (u *Side) deliver(entries []machine.Entry) {
+	s := &u.stream
+	for i := range entries {
+		e := &entries[i]
+		for j := range e.Ends {
+			if t := u.turnOver(&e.Ends[j]); t != nil {
+				s.ends = append(s.ends, end{e.Seq, t})
+			}
 		}
+		n := int64(len(e.Frame.Raw))
+		s.bytes += n
+		if n > machine.LargeLine {
+			s.largeBytes += n
+		}
+		s.next = e.Seq + 1
 	}
-	n := int64(len(e.Frame.Raw))
-	u.stream.bytes += n
-	if n > machine.LargeLine {
-		u.stream.largeBytes += n
-	}
-	u.stream.entries.push(entry)
-	u.stream.next = e.Seq + 1
-	u.stream.waits = false // if it does, it looks
+	s.entries.pushAll(entries)
+	s.waits = false // if it does, it looks
 }
 
 // pop takes the next message; its credit is not paid back yet.
 func (s *stream) pop() Entry {
-	e := s.entries.pop()
-	s.owe(&e)
+	e := Entry{Entry: s.entries.pop()}
+	s.owe(&e.Entry)
+	for len(s.ends) > 0 && s.ends[0].seq == e.Seq {
+		e.Turns = append(e.Turns, s.ends[0].turn)
+		if s.ends = s.ends[1:]; len(s.ends) == 0 {
+			s.ends = nil
+		}
+	}
 	return e
 }
 
-func (s *stream) owe(e *Entry) {
+func (s *stream) owe(e *machine.Entry) {
 	n := int64(len(e.Frame.Raw))
 	s.bytes -= n
 	s.unpaid.Messages++
@@ -149,7 +159,7 @@ func (s *stream) releaseBudget() {
 func (u *Side) trim(target int64) {
 	s := &u.stream
 	u.pay(s.bill(false, false), false)
-	kept, weight := fifo[Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
+	kept, weight := fifo[machine.Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
 	count, bytes := 0, int64(0)
 	for s.entries.len() > 0 {
 		e := s.entries.pop()
@@ -263,4 +273,6 @@ func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan st
 }
 
 // undecided reports whether an entry may yet turn out to be of a turn.
-func (s *stream) undecided(e *Entry) bool { return !s.begun || s.unsure && e.Seq >= s.unsureFrom }
+func (s *stream) undecided(e *machine.Entry) bool {
+	return !s.begun || s.unsure && e.Seq >= s.unsureFrom
+}
