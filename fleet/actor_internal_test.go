@@ -2,16 +2,22 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // The actor panics in the middle of a step. Its machine is not to be trusted any more: the job
@@ -66,4 +72,55 @@ func TestTheActorDiesInAStep(t *testing.T) {
 		require.Len(t, got, len(c.job.Tasks))
 		require.NoError(t, next.Shutdown(context.WithoutCancel(t.Context())))
 	}
+}
+
+// unextended is a queue that extends no lease, and gives a task once.
+type unextended struct {
+	*queue.Memory
+	leases atomic.Int64
+}
+
+func (*unextended) Extend(context.Context, queue.Lease) (queue.Lease, error) {
+	return queue.Lease{}, errors.New("no network")
+}
+
+func (u *unextended) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
+	if u.leases.Add(1) > 1 {
+		return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "other", TTL: time.Hour}
+	}
+	return u.Memory.Lease(ctx, task, worker)
+}
+
+// The deadline of a lease kills the attempt by itself: the actor dies at the same moment, and is
+// started again later.
+func TestADeadlineWithoutAnActor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const ttl = 24 * time.Second
+		var died atomic.Bool
+		cfg := kernel.Config{Chaos: func(_ string, m any, when kernel.Moment) bool {
+			_, is := m.(lapsed)
+			return is && when == kernel.BeforeMessage && died.CompareAndSwap(false, true)
+		}}
+		rt, err := runtime.New(runtime.Config{Clock: cfg.AsClock()})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rt.Shutdown(context.WithoutCancel(t.Context()))) }()
+		began, killed := time.Now(), time.Duration(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		job := Job{
+			Tasks: []Task{{ID: "a", Prompt: "go"}}, Options: &sdk.Options{Runtime: rt, Backend: scripted.New(scripted.WithScript(&scripted.Script{Default: scripted.Steps{scripted.Text("done")}}))},
+			Queue: &unextended{Memory: queue.NewMemory(queue.MemoryConfig{TTL: ttl})},
+			Verify: &Verify{Check: func(ctx context.Context, _ Candidate) (Verdict, error) {
+				<-ctx.Done()
+				killed = time.Since(began)
+				return Verdict{}, ctx.Err()
+			}},
+		}
+		for _, err := range Run(ctx, job) {
+			require.Error(t, err)
+		}
+		require.True(t, died.Load())
+		assert.Equal(t, ttl*7/8, killed)
+	})
 }

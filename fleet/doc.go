@@ -9,8 +9,8 @@
 //		fmt.Println(result.ID, result.Status)
 //	}
 //
-// In this package: jobs, tasks and results; the plan, which decides what starts when, as a value
-// without clock, goroutine or I/O; attempts, workspaces, verification; and what is written under
+// In this package: jobs, tasks and results; the machine, which owns all state of a job as a value
+// without clock, goroutine or I/O; its actor; attempts, workspaces, verification; and what is written under
 // Job.Out. Not in this package: how a session works, which is package sdk's, and anything that prints.
 // The durable record is package journal's.
 //

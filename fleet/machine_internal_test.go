@@ -136,6 +136,11 @@ func (w *planWorld) write(in input, out []effect) {
 
 // agrees checks that a host which reads the journal now knows what this one knows.
 func (w *planWorld) agrees() {
+	var all Usage
+	for _, n := range w.p.nodes {
+		all.add(n.total())
+	}
+	require.Equal(w.t, all.USD, w.p.usage.USD, "what the job has used is what its tasks have used")
 	for id, n := range w.p.nodes {
 		k := w.journal.tasks[id]
 		require.Equal(w.t, n.starts, k.starts, "starts of %s", id)

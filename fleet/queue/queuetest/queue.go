@@ -22,6 +22,15 @@ type Queue struct {
 	// Expire lets so much time pass that every lease that is not extended meanwhile has ended.
 	// nil: leases do not end by themselves, and what needs it is skipped.
 	Expire func()
+	// Half lets more than half of the time of a lease pass, and less than all of it. nil: what
+	// needs it is skipped.
+	Half func()
+	// Again returns the queue as another program has it, one that opens it later. nil: the
+	// programs share this one.
+	Again func(t *testing.T) queue.Queue
+	// Cut takes the network away from the queue until restore is called. nil: what needs it is
+	// skipped.
+	Cut func() (restore func())
 }
 
 // RunQueue tests the queues that open returns, each of which must be empty. A Watch that
@@ -50,6 +59,17 @@ func RunQueue(t *testing.T, open func(t *testing.T) Queue) {
 		{"Watch tells that a lease has ended", watchExpiry},
 		{"Watch ends", watchEnds},
 		{"many workers", workers},
+		{"a lease that is extended outlives its first time", outlives},
+		{"Finish at the moment when the lease ends", finishAtTheEnd},
+		{"Extend and Finish at the same time", extendAndFinish},
+		{"two programs", programs},
+		{"a program that comes later", comesLater},
+		{"fences rise over programs", fencesOfAll},
+		{"leases that end while many want them", wanted},
+		{"many tasks at once", manyTasks},
+		{"a large result", large},
+		{"a Watch loop that is slow", slowWatch},
+		{"no network", noNetwork},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, open(t)) })
 	}

@@ -71,6 +71,7 @@ func TestMemoryQueue(t *testing.T) {
 		return queuetest.Queue{
 			Queue:  queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: c}),
 			Expire: func() { c.pass(time.Minute) },
+			Half:   func() { c.pass(40 * time.Second) },
 		}
 	})
 }
