@@ -293,7 +293,7 @@ func (b *box) newHandle() *handle {
 // carryOut carries out an effect of a note.
 func (b *box) carryOut(e effect) { b.answer(e) }
 
-// answer carries out an effect that waits for nothing. It returns false if e is none.
+// answer carries out an effect that waits for nothing. It returns false for another effect.
 func (b *box) answer(e effect) bool {
 	switch e := e.(type) {
 	case interface{ settle() }:

@@ -82,7 +82,7 @@ func (e *env) told(ev Event) {
 	_ = guard("Job.OnEvent", func() error { e.job.OnEvent(ev); return nil })
 }
 
-// limited is a context of calls of the queue that nobody else ends.
+// limited is a context for calls of the queue after the end of the job.
 func (e *env) limited(d time.Duration) (context.Context, context.CancelFunc) {
 	return kernel.WithTimeout(e.hard, e.clock, &session.TimeoutError{What: "the queue", Limit: d, SetBy: "Job.QueueGrace"})
 }

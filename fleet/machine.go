@@ -52,12 +52,12 @@ type machine struct {
 
 	more    bool      // tasks may be added
 	stopped *Stop     // nothing starts any more
-	told    bool      // somebody was told so
+	told    bool      // an event has said so
 	failure *Stop     // an error of the job's own
 	cause   error     // of it
 	warned  bool      // of the budget
-	paused  bool      // nothing starts until it goes on
-	pausing bool      // as somebody wants it
+	paused  bool      // nothing starts until a resume
+	pausing bool      // as Pause and Resume want it
 	single  bool      // what runs may be what hosts die of
 	left    bool      // the account
 	alarm   time.Time // of the last setAlarm

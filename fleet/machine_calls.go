@@ -12,9 +12,9 @@ import (
 type call struct {
 	Approval
 	state    askState
-	taken    bool // somebody is deciding
+	taken    bool // a caller of Decide has it
 	reason   string
-	resolved *kernel.Promise[struct{}] // settled when it is decided; nil: nobody waits
+	resolved *kernel.Promise[struct{}] // settled when it is decided; nil until an attempt waits
 }
 
 type askState int8
@@ -117,7 +117,7 @@ func (m *machine) use(task, id string) verdictOn {
 	return v
 }
 
-// deciding takes a call that somebody is about to decide.
+// deciding takes a call for a caller who is about to decide.
 func (m *machine) deciding(id string) (Approval, error) {
 	for _, n := range m.order {
 		if c := n.find(id); c != nil && c.state == askWaits && !c.taken && n.result == nil && !m.final {

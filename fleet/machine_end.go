@@ -143,7 +143,7 @@ func (m *machine) end(now time.Time, in ended, verdict Status, out []effect) []e
 	m.remember(n, &in)
 	n.troubled = time.Time{}
 	if in.asks {
-		if !n.asking() { // somebody has decided meanwhile
+		if !n.asking() { // it was decided meanwhile
 			return m.enqueue(n, append(out, m.again(n, now, false)))
 		}
 		n.state = nodeAsks

@@ -57,14 +57,14 @@ type node struct {
 	asks     bool        // one has waited since an earlier process
 
 	fence     uint64       // of the lease, where no other program may have the task
-	tenure    *tenure      // the lease of the queue; nil: this program has none
+	tenure    *tenure      // the lease of the queue; nil without a lease
 	late      *queue.Lease // that the queue extended after this program had lost it; to be given back
 	away      bool         // it rests because another program has it
 	elsewhere time.Time    // until then it rests without a call: another program has it
 	freed     bool         // since the queue was asked for it, it was given back
 	foreign   *TaskResult  // of another program
 	ending    *ending      // what the queue is asked about
-	doubtful  uint64       // the fence of a result that the queue may have, or not: nobody has said
+	doubtful  uint64       // the fence of a result of which it is not known whether the queue has it
 
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died

@@ -20,9 +20,9 @@ type (
 		kept  bool
 		reply *kernel.Promise[Snapshot]
 	}
-	// pauses: somebody wants the job to pause, or to go on.
+	// pauses: Pause, or Resume, was called.
 	pauses struct{ on bool }
-	// deciding: somebody is about to decide about a call.
+	// deciding: a caller is about to decide about a call.
 	deciding struct {
 		call  string
 		reply *kernel.Promise[Approval]

@@ -10,7 +10,7 @@ import (
 // until when.
 const pollLease = time.Minute
 
-// named is the task of a ticket that is valid; nil: there is none.
+// named is the task of a ticket that is valid, or nil.
 func (m *machine) named(ticket string) *node {
 	id, _, _ := strings.Cut(ticket, "#")
 	if n := m.nodes[id]; n != nil && n.ticket() == ticket {
@@ -71,8 +71,8 @@ func (m *machine) extended(in extended, out []effect) []effect {
 		n.late = &in.lease
 		return out
 	}
-	// Nobody holds it any more: otherwise nobody would get the task until it runs out again. Of
-	// a task that is over the queue refuses this.
+	// No attempt needs it any more, and no program would get the task until it runs out again. If
+	// the task is over the queue refuses this.
 	return append(out, release{in.lease})
 }
 

@@ -64,7 +64,7 @@ type (
 	steered struct {
 		id    string
 		what  steer
-		reply *kernel.Promise[struct{}] // nil: nobody waits
+		reply *kernel.Promise[struct{}] // nil if no caller waits
 	}
 	// decided: a person has decided about a call. failed: that could not be written.
 	decided struct {
@@ -232,7 +232,7 @@ type (
 		ticket string
 		hash   string
 		offer  bool
-		lease  *queue.Lease // nil: this program has none yet
+		lease  *queue.Lease // nil if it has to be asked for
 		result *TaskResult
 	}
 	// clearUp runs the teardown of a task that is over. The slot is free again with cleared.
@@ -257,7 +257,7 @@ type (
 	}
 	// answered: the decision is taken.
 	answered struct {
-		to  *kernel.Promise[struct{}] // nil: nobody waits
+		to  *kernel.Promise[struct{}] // nil if no caller waits
 		err error
 	}
 	// pausing: the job pauses, or goes on.

@@ -98,7 +98,7 @@ func (r *records) verified(ctx context.Context, a *attempt) error {
 }
 
 // fold puts a long answer into files, durably, before the record that names them, and returns
-// their names. What cannot be moved has none: better a long line than nothing.
+// their names. A text that cannot be moved stays in the line.
 func (r *records) fold(ctx context.Context, t *TaskResult, number int) (text, structured string) {
 	put := func(name string, content []byte) string {
 		if len(content) <= maxInline {
