@@ -426,7 +426,7 @@ func play(t *testing.T, at place, c *recorded) string {
 	var asked []string
 	structured := map[string]string{}
 	o := &sdk.Options{
-		Backend: embedded.New(embedded.Config{Model: m, Name: "claude-opus-5-5"}),
+		Backend: embedded.New(embedded.Config{Model: m, Name: "claude-opus-5-5", Dir: filepath.Join(at.root, "sessions")}),
 		Cwd:     filepath.Join(at.root, "proj"), CleanEnv: true,
 		Env: map[string]string{
 			"HOME": filepath.Join(at.root, "home"), "TMPDIR": filepath.Join(at.root, "tmp"), "PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/bash",

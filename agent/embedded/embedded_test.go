@@ -26,7 +26,7 @@ func started(t *testing.T, steps ...modelapi.Step) (*modelapi.Server, *sdk.Optio
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: server.URL() + "/v1"}})
-	return server, &sdk.Options{Backend: embedded.New(embedded.Config{Model: m, Name: "claude-sonnet-4-5"}), Cwd: dir}
+	return server, &sdk.Options{Backend: embedded.New(embedded.Config{Model: m, Name: "claude-sonnet-4-5", Dir: t.TempDir()}), Cwd: dir}
 }
 
 const mine = "[[scn:mine]]"

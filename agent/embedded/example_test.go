@@ -42,6 +42,8 @@ func ExampleNew() {
 	result, err := sdk.Run(context.Background(), "What do the notes say?", &sdk.Options{
 		Backend: embedded.New(embedded.Config{Model: model.Open(ref, model.Config{}, nil), Name: ref.Model}),
 		Cwd:     dir,
+		// Nothing of this session is stored.
+		PersistSession: sdk.Some(false),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/acp/acpclient"
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/cloud"
+	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
@@ -25,7 +26,7 @@ import (
 const (
 	nameScripted = "scripted"
 	nameACP      = "acp"
-	knownAgents  = "use claude, qoder, scripted[:FILE] or acp:COMMAND"
+	knownAgents  = "use claude, qoder, embedded, scripted[:FILE] or acp:COMMAND"
 )
 
 // chooseAgent sets the backend, and says which it is. stoodIn is true when the
@@ -76,6 +77,8 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 		if s.opts.Auth == nil {
 			s.opts.Auth = qoderAuth(s.variable(getenv))
 		}
+	case embedded.Name:
+		return false, s.embed(getenv)
 	case nameScripted:
 		return stoodIn, s.playScript(file)
 	default:

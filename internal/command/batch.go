@@ -37,6 +37,7 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if err != nil {
 		return c.usage(err)
 	}
+	s.tellEndpoint(c)
 	if stoodIn && !s.quiet {
 		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
 			"no model, no network, and its commands are not really run; --agent chooses another agent")

@@ -54,7 +54,7 @@ func TestUsageErrors(t *testing.T) {
 		"run hi --log-level loud":            `--log-level: "loud" is not debug, info, warn or error`,
 		"run hi --mcp-config {}":             `--mcp-config: not an MCP configuration: the key "mcpServers" is missing`,
 		"run hi --mcp-config /none.json":     `--mcp-config: open /none.json: no such file or directory`,
-		"run hi --agent gpt":                 `--agent: "gpt" is not known; use claude, qoder, scripted[:FILE] or acp:COMMAND`,
+		"run hi --agent gpt":                 `--agent: "gpt" is not known; use claude, qoder, embedded, scripted[:FILE] or acp:COMMAND`,
 		"run hi --agent acp":                 `--agent: acp has no command; write it after the colon, such as --agent "acp:gemini --experimental-acp"`,
 		"run hi --agent acp:\"x":             `--agent: the command of acp: 1:1: reached EOF without closing quote ` + "`\"`",
 		"run hi --agent acp:x --path /x":     `--path is not for an agent of the Agent Client Protocol: --agent has its whole command; leave it out`,

@@ -1,0 +1,72 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/agent-troupe/troupe/agent/embedded"
+	"github.com/agent-troupe/troupe/model"
+)
+
+// Variables of the environment that the embedded agent takes its model from.
+const (
+	modelVariable = "TROUPE_MODEL"     // if there is no --model
+	keyVariable   = "TROUPE_MODEL_KEY" // in place of the one that is usual for the server
+)
+
+// embed makes the agent of this process the backend, with the model that --model names.
+func (s *settings) embed(getenv func(string) string) error {
+	if s.path != "" {
+		return &usageError{"--path is not for the embedded agent, which is a part of this program", "leave it out"}
+	}
+	name := s.opts.Model
+	if name == "" {
+		name = getenv(modelVariable)
+	}
+	if name == "" {
+		return &usageError{"--agent embedded needs a model", "name it with --model or " + modelVariable + ": anthropic/NAME, openai/NAME, or http://HOST:PORT/v1#NAME"}
+	}
+	ref, err := model.ParseRef(name)
+	if err != nil {
+		return &usageError{problem: "--model: " + err.Error()}
+	}
+	known := model.DefaultProfiles()
+	variable := known.Server(ref.URL).KeyName
+	if getenv(keyVariable) != "" {
+		variable = keyVariable
+	}
+	c := model.Config{}
+	if variable != "" {
+		if getenv(variable) == "" {
+			return &usageError{fmt.Sprintf("the key for %s is missing", ref.URL), "set " + variable}
+		}
+		// It is read for each request: nothing keeps it.
+		c.Key = func(context.Context) (string, error) {
+			if key := os.Getenv(variable); key != "" {
+				return key, nil
+			}
+			return "", errors.New(variable + " is not set any more")
+		}
+	}
+	if _, limited := s.opts.MaxBudgetUSD.Value(); limited && known.Model(ref.Model).Price == nil {
+		return &usageError{fmt.Sprintf("--max-budget-usd: the price of %s is not known, so its cost cannot be limited", ref.Model), "limit the turns with --max-turns"}
+	}
+	s.agent, s.opts.Model = embedded.Name, ref.Model
+	s.opts.Backend = embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known})
+	s.endpoint = ref.URL
+	return nil
+}
+
+// tellEndpoint says, before the first request, where requests go and what limits them.
+func (s *settings) tellEndpoint(c *console) {
+	if s.endpoint == "" || s.quiet {
+		return
+	}
+	budget := "no limit of money"
+	if limit, given := s.opts.MaxBudgetUSD.Value(); given {
+		budget = fmt.Sprintf("at most $%g", limit)
+	}
+	c.note("the embedded agent asks %s at %s; %s", s.opts.Model, s.endpoint, budget)
+}
