@@ -205,6 +205,9 @@ func (s *settings) inTerms(message string) string {
 			names[f.option] = "--" + f.name
 		}
 	}
+	if names["SettingSources"] == "" { // has no flag, and is the way to let a project's programs run
+		names["SettingSources"] = "settingSources of --config"
+	}
 	var b strings.Builder
 	end := 0
 	for _, at := range regexp.MustCompile(`[.\w]*[A-Z]\w+[.\[]?`).FindAllStringIndex(message, -1) {

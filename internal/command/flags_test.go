@@ -218,10 +218,11 @@ func TestSplit(t *testing.T) {
 func TestErrorsSpeakOfFlags(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"option MaxTurns: is -1":                                    "option --max-turns: is -1",
-		`option MCPServers["web"].Tools[0].Name: is empty`:          `option MCPServers["web"].Tools[0].Name: is empty`,
-		"option SystemPrompt.File: is not there; set SystemPrompt.": "option SystemPrompt.File: is not there; set --system-prompt.",
-		"add Skill to Tools":                                        "add Skill to --tools",
+		"option MaxTurns: is -1":                                                    "option --max-turns: is -1",
+		`option MCPServers["web"].Tools[0].Name: is empty`:                          `option MCPServers["web"].Tools[0].Name: is empty`,
+		"option SystemPrompt.File: is not there; set SystemPrompt.":                 "option SystemPrompt.File: is not there; set --system-prompt.",
+		"add Skill to Tools":                                                        "add Skill to --tools",
+		"option SettingSources (claude): name the sources in SettingSources (user)": "option settingSources of --config (claude): name the sources in settingSources of --config (user)",
 	} {
 		assert.Equal(t, want, (&settings{}).inTerms(given))
 	}
