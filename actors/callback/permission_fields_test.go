@@ -170,9 +170,7 @@ func TestTheAgentNoLongerWantsToKnow(t *testing.T) {
 			},
 			func(protocol.Frame, string) ([]byte, string) { return []byte(`{}`), "" })
 		r.Ask(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}`, 0)
-		back, err := protocol.ParseFrame([]byte(`{"type":"control_cancel_request","request_id":"p"}`))
-		require.NoError(t, err)
-		r.Side.Put([]protocol.Frame{back})
+		r.Cancel("p")
 		r.Pass(0)
 		require.ErrorIs(t, ended, context.Canceled, name)
 		assert.Empty(t, r.Lines, "what the agent took back is not answered")

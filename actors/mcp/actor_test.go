@@ -129,7 +129,7 @@ func TestACancelledCallIsNotAnswered(t *testing.T) {
 	r.Pass(time.Hour)
 	assert.Len(t, r.Lines, 2, "the notifications have theirs")
 	assert.Empty(t, r.Failed)
-	assert.Zero(t, r.Side.Unanswered())
+	assert.Empty(t, r.Waits())
 	r.Ask(toolsCall(1, "heeds"), time.Hour)
 	assert.Len(t, r.Lines, 3, "asked again it is a new call, with an answer of its own")
 	assert.Len(t, causes, 2)

@@ -33,7 +33,7 @@ type rig struct {
 	sched  *sim.Scheduler
 	sys    *kernel.System
 	start  time.Time
-	side   *routertest.Side
+	side   *side
 	events []session.Event
 	stderr []string
 	frames int // times the router was told
@@ -77,26 +77,17 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 		side: routertest.Config{
 			Config:   config,
 			UserLine: func(*protocol.UserMessage) ([]byte, error) { return nil, nil },
-			Clock:    r.sched, Rand: r.sched, Exec: r.sched,
-			Emit: func(e session.Event) { r.events = append(r.events, e) },
-			Told: r.told,
+			Emit:     func(e session.Event) { r.events = append(r.events, e) },
 		},
 	}
 	for _, c := range change {
 		c(r, s)
 	}
-	r.side = routertest.New(s.side)
+	r.side = newSide(r.sched, s.side, r.tell)
 	s.link.Budget, s.link.Emit = s.side.Budget, s.side.Emit
 	r.Link = transport.NewLink(s.link)
 	t.Cleanup(r.sched.Close)
 	return r
-}
-
-// told carries out what the routing asks of the transport.
-func (r *rig) told(e machine.Effect) {
-	if m, ok := e.(machine.ToTransport); ok {
-		r.tell(m)
-	}
 }
 
 // tell tells the actor, or the next one: a root, which it is here, leaves nothing.
@@ -114,7 +105,7 @@ func (r *rig) waits() []session.Wait {
 	if what, since := r.Waits(); what != "" {
 		all = append(all, session.Wait{What: what, Age: r.sched.Now().Sub(since)})
 	}
-	return append(all, r.side.Snapshot().Waits...)
+	return append(all, r.side.waits()...)
 }
 
 // actor starts the next incarnation of the transport actor, and the process.
@@ -144,8 +135,7 @@ func (r *rig) launch() *rig {
 func (r *rig) up() *rig {
 	r.t.Helper()
 	r.launch()
-	routertest.Begin(r.side)
-	r.side.TakeDue()
+	r.side.begin()
 	r.proc.in.got.Reset()
 	return r
 }
@@ -403,4 +393,3 @@ func joined[S fmt.Stringer](all ...S) string {
 
 // connected reports whether a session that has made no call yet can write to its
 // agent: initialize is made then.
-func connected(l *routertest.Side) bool { return l.Told().SettingUp }

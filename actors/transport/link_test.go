@@ -44,8 +44,8 @@ func TestALaunchThatFails(t *testing.T) {
 			require.EqualError(t, s.Err.Err, c.want)
 			require.ErrorIs(t, s.Err.Err, c.is)
 			require.NoError(t, s.Leftover.Err)
-			assert.True(t, r.side.Drained(), "nothing will come")
-			assert.False(t, connected(r.side))
+			assert.True(t, r.side.told.Drained, "nothing will come")
+			assert.False(t, r.side.told.SettingUp)
 			assert.Positive(t, r.frames, "the router is told")
 			assert.Equal(t, []string{"0s spawn"}, r.proc.log)
 		})
@@ -139,7 +139,7 @@ func TestClosedBeforeItIsLaunched(t *testing.T) {
 			r.actor()
 			require.NoError(t, r.ended().Err.Err)
 			assert.Empty(t, r.proc.log, "nothing was started")
-			assert.True(t, r.side.Drained())
+			assert.True(t, r.side.told.Drained)
 		})
 	}
 }
@@ -170,7 +170,7 @@ func TestAResultWrittenJustBeforeTheExitIsNotLost(t *testing.T) {
 		r.proc.exit(session.ExitStatus{Code: 1})()
 		s := r.ended()
 		assert.Equal(t, []string{assistant(1), assistant(2), assistant(3)}, r.content())
-		assert.True(t, r.side.Drained())
+		assert.True(t, r.side.told.Drained)
 		assert.Equal(t, 1, s.Exit.Code)
 		require.NoError(t, s.Err.Err)
 		_, err := r.side.Call("a", []byte(`{"subtype":"a"}`), 0)
@@ -360,7 +360,7 @@ func TestAnAgentThatHearsNothingMore(t *testing.T) {
 		r.proc.on["SIGKILL"] = r.proc.exit(killed)
 		r.proc.say(`{"type":"control_request","request_id":"p","request":{"subtype":"can_use_tool"}}`)
 		r.settle()
-		require.Equal(t, 1, r.side.Gates())
+		require.Equal(t, 1, r.side.told.Gates)
 		write(r)
 		r.ended()
 		assert.Equal(t, "0s SIGKILL", r.proc.log[1], "at once: no EOF while it waits for a decision")
@@ -410,7 +410,8 @@ func TestTheUnreadRestOfAnAgentThatIsGone(t *testing.T) {
 		r.proc.say(line)
 		r.settle()
 	}
-	require.Equal(t, int64(len(line)), r.side.Snapshot().UnreadBytes, "the reader stopped at the soft bound")
+	_, unreadBytes := r.side.Unread()
+	require.Equal(t, int64(len(line)), unreadBytes, "the reader stopped at the soft bound")
 	r.proc.exit(session.ExitStatus{Code: 3})()
 	s := r.ended()
 	assert.Equal(t, []string{line, line, line}, r.content(), "what is left in the pipe is read whatever the credit")
@@ -447,20 +448,14 @@ func (k keeper) Spawn(ctx context.Context, c session.Command) (session.Process, 
 }
 
 // production is a link on goroutines, with the user's side and its actor.
-func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Side, *transport.Link, *kernel.Address[machine.ToTransport]) {
+func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Router, *transport.Link, *kernel.Address[machine.ToTransport]) {
 	t.Helper()
 	address := &kernel.Address[machine.ToTransport]{}
-	l := routertest.New(routertest.Config{
-		Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Config: config,
-		Told: func(e machine.Effect) {
-			if m, ok := e.(machine.ToTransport); ok {
-				address.Tell(nil, m)
-			}
-		},
-	})
+	l, err := routertest.New(sys, routertest.Config{Config: config}, func(m machine.ToTransport) { address.Tell(nil, m) })
+	require.NoError(t, err)
 	k := transport.NewLink(transport.LinkConfig{
 		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Spawner: spawner, Emit: func(session.Event) {},
-		Router: func(_ *kernel.Worker, in machine.Input) { l.Tell(in) }, Session: func(machine.LifeInput) {},
+		Router: func(w *kernel.Worker, in machine.Input) { l.At.Tell(w, in) }, Session: func(machine.LifeInput) {},
 		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil },
 		Role: sys.NewRole, Stderr: func(string) {},
 	})
@@ -475,7 +470,7 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty}, make(chan context.Context, 1)}
 	l, lk, address := production(t, sys, k)
 	ctx := <-k.given
-	require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.Told().SettingUp }, 10*time.Second, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
 	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
@@ -503,16 +498,17 @@ func TestManyLinksInProduction(t *testing.T) {
 			t.Parallel()
 			sys := kernel.NewSystem(kernel.Config{})
 			l, lk, address := production(t, sys, transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty})
-			require.Eventually(t, func() bool { return connected(l) }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return l.Told().SettingUp }, 10*time.Second, time.Millisecond)
 			const calls = 100
 			for i := range calls {
-				l.Interrupt(fmt.Sprint("a", i))
+				l.At.Tell(nil, machine.Called{ID: fmt.Sprint("a", i), Subtype: "interrupt", Body: []byte(`{"subtype":"interrupt"}`), Own: true})
 			}
 			// They are on their way to the actor, as before a close that the routing confirms.
-			require.Eventually(t, func() bool { return len(l.Snapshot().Waits) == 1+calls }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(l.Waits()) == 1+calls }, 10*time.Second, time.Millisecond)
 			address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
 			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
-			assert.Equal(t, 1+calls, l.Snapshot().Unread, "an answer to each line, initialize too")
+			unread, _ := l.Unread()
+			assert.Equal(t, 1+calls, unread, "an answer to each line, initialize too")
 			assert.Equal(t, session.ExitStatus{}, lk.Status().Exit)
 			require.NoError(t, kernel.StopAndWait(t.Context(), address))
 		})

@@ -127,12 +127,12 @@ func TestAStoppedReaderLeavesThePipeAlone(t *testing.T) {
 	}
 	r.pass(time.Hour)
 	assert.Equal(t, 2, r.proc.out.reads)
-	assert.True(t, r.side.Snapshot().Stalled)
+	assert.True(t, r.side.told.Stalled)
 	assert.Less(t, r.sched.Steps(), 1000, "nothing spins")
 	assert.Len(t, r.content(), 2)
 	r.settle()
 	assert.Greater(t, r.proc.out.reads, 2)
-	for r.side.Snapshot().Unread > 0 {
+	for r.side.unread() > 0 {
 		r.content()
 		r.settle()
 	}
@@ -347,7 +347,7 @@ func TestATerminalThatEchoes(t *testing.T) {
 		r.proc.say(echo[:len(echo)-cut] + "\r")
 		r.settle()
 		var echoed *session.EchoError
-		require.ErrorAs(t, r.side.InitFailure(), &echoed)
+		require.ErrorAs(t, r.side.failed, &echoed)
 		assert.Contains(t, echoed.Error(), "docker run -i without -t")
 		assert.Empty(t, r.content())
 		r.proc.exit(session.ExitStatus{})()

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -18,7 +17,7 @@ import (
 // and whoever waits gets the reason.
 func TestAStepThatPanics(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *routertest.Config) {
+	r := newRig(t, func(c *sideConfig) {
 		c.Rules.(*stubRules).deny = func(session.Kind, protocol.Frame, string) ([]byte, string) { panic("a bug") }
 	})
 	turn, call, q := r.turn("a"), r.call("set_model"), r.ask("p")
@@ -53,7 +52,7 @@ func TestAStepThatPanics(t *testing.T) {
 
 func TestInitializeThatPanics(t *testing.T) {
 	t.Parallel()
-	r := newRaw(t, func(c *routertest.Config) { c.Rules = panics{c.Rules.(*stubRules)} })
+	r := newRaw(t, func(c *sideConfig) { c.Rules = panics{c.Rules.(*stubRules)} })
 	var bug *session.PanicError
 	require.ErrorAs(t, r.Broken(), &bug)
 	assert.Empty(t, r.wrote())

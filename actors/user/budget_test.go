@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -116,10 +115,10 @@ func rest(s *sim.Scheduler, d time.Duration) {
 }
 
 // large is a rig whose lines draw on a budget, which the reader has charged.
-func large(t *testing.T, change ...func(*routertest.Config)) (*rig, *user.Budget) {
+func large(t *testing.T, change ...func(*sideConfig)) (*rig, *user.Budget) {
 	t.Helper()
 	b := user.NewBudget(64 << 20)
-	r := newRig(t, append(change, func(c *routertest.Config) { c.Budget = b })...)
+	r := newRig(t, append(change, func(c *sideConfig) { c.Budget = b })...)
 	require.Same(t, b, r.Budget())
 	return r, b
 }
@@ -138,7 +137,7 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 	content, partial := padded("assistant", size), padded("stream_event", size)
 	control := padded("keep_alive", size)
 	for name, c := range map[string]struct {
-		change func(*routertest.Config)
+		change func(*sideConfig)
 		use    func(r *rig)
 	}{
 		"when it is read": {nil, func(r *rig) {
@@ -149,7 +148,7 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 		"when it was for us": {nil, func(r *rig) {
 			r.putLarge(control)
 		}},
-		"when it is discarded": {func(c *routertest.Config) { c.Discard = true }, func(r *rig) {
+		"when it is discarded": {func(c *sideConfig) { c.Discard = true }, func(r *rig) {
 			r.putLarge(content)
 		}},
 		"when the session has ended": {nil, func(r *rig) {
@@ -173,7 +172,7 @@ func TestLargeLinesGiveTheirBudgetBack(t *testing.T) {
 			t.Parallel()
 			change := c.change
 			if change == nil {
-				change = func(*routertest.Config) {}
+				change = func(*sideConfig) {}
 			}
 			r, b := large(t, change)
 			c.use(r)

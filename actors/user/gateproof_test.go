@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -93,7 +92,7 @@ func TestGateProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, wanted := range []bool{true, false} {
-				r := newRig(t, func(c *routertest.Config) { c.ProveGates, c.Discard = wanted, true })
+				r := newRig(t, func(c *sideConfig) { c.ProveGates, c.Discard = wanted, true })
 				for _, m := range tc.sent {
 					_, err := r.Send(context.Background(), m)
 					require.NoError(t, err)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -29,7 +28,7 @@ func toolsCall(id, amount string) string {
 }
 
 // universal is a denial that tells kinds apart.
-func universal(c *routertest.Config) {
+func universal(c *sideConfig) {
 	c.Rules.(*stubRules).deny = func(k session.Kind, _ protocol.Frame, reason string) ([]byte, string) {
 		return []byte(fmt.Sprintf(`{"denied as":%q,"why":%q}`, k, reason)), ""
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -190,7 +189,7 @@ func TestCallsFailWhenTheHardBoundIsFullOfMessages(t *testing.T) {
 
 func TestDiscardHoldsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *routertest.Config) { c.Discard = true })
+	r := newRig(t, limits(session.Limits{Messages: 2, Bytes: 100}), func(c *sideConfig) { c.Discard = true })
 	turn := r.turn("u")
 	for range 100 {
 		r.read(padded("assistant", 90), padded("stream_event", 90))

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -28,7 +27,7 @@ func initFor(uuid string) string {
 	return fmt.Sprintf(`{"type":"system","subtype":"init","session_id":"s","user_message_uuids":[%q]}`, uuid)
 }
 
-func repeatsInit(c *routertest.Config) { c.RepeatsInit = true }
+func repeatsInit(c *sideConfig) { c.RepeatsInit = true }
 
 // TestMessagesOfATurnAreOfThatTurn sends a and b before anything comes. It reads
 // only what belongs to b.

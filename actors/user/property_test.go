@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -65,7 +64,7 @@ type model struct {
 	seen      []string // content, as the user saw it
 	requests  []*modelRequest
 	ids       map[string]*modelID
-	stale     []*routertest.Request // taken, and cancelled since
+	stale     []*Request // taken, and cancelled since
 	calls     []*modelCall
 	consumer  *user.Consumer
 	closing   bool
@@ -75,7 +74,7 @@ type model struct {
 // modelRequest is what the agent asked under an id. Others may have the same id.
 type modelRequest struct {
 	id, command string
-	request     *routertest.Request // once an actor took it
+	request     *Request // once an actor took it
 	open        bool
 	answered    bool
 }

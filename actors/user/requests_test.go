@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/machine"
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -23,7 +22,7 @@ var errNoDecision = errors.New("no decision")
 const allow = `{"behavior":"allow"}`
 
 // ask reads a permission request and takes it.
-func (r *rig) ask(id string) *routertest.Request {
+func (r *rig) ask(id string) *Request {
 	r.t.Helper()
 	r.read(permission(id))
 	taken := r.Take(session.KindPermission)
@@ -311,7 +310,7 @@ func TestNobodyIsLeftToBeAnswered(t *testing.T) {
 
 func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, func(c *routertest.Config) {
+	r := newRig(t, func(c *sideConfig) {
 		c.Rules.(*stubRules).deny = func(session.Kind, protocol.Frame, string) ([]byte, string) { return []byte("{"), "" }
 	})
 	r.Fail(r.ask("p"), "no", errNoDecision)
@@ -343,7 +342,7 @@ func TestOpenRequestsAreBoundedByTheirBytes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, limits(session.Limits{Requests: 1 << 20}))
-			var open []*routertest.Request
+			var open []*Request
 			n := 0
 			for ; len(open) == n; n++ {
 				r.read(sized(fmt.Sprint(n), size))

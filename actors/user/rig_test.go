@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a user's side in virtual time whose agent is initialized, with a record of what
 // it writes and reports.
 type rig struct {
-	*routertest.Side
+	*side
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
@@ -81,10 +81,10 @@ func (s *stubRules) Denial(k session.Kind, f protocol.Frame, reason string) ([]b
 }
 
 // newRaw is a rig whose agent has not answered initialize, which is troupe-1.
-func newRaw(t testing.TB, change ...func(*routertest.Config)) *rig {
+func newRaw(t testing.TB, change ...func(*sideConfig)) *rig {
 	t.Helper()
 	r := &rig{t: t, sched: sim.New(1), out: &outlet{}, rules: &stubRules{}}
-	cfg := routertest.Config{
+	cfg := sideConfig{
 		Config: machine.Config{Rules: r.rules},
 		Clock:  r.sched, Rand: r.sched, Exec: r.sched, UserLine: encodeUser,
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
@@ -92,13 +92,13 @@ func newRaw(t testing.TB, change ...func(*routertest.Config)) *rig {
 	for _, c := range change {
 		c(&cfg)
 	}
-	r.Side = routertest.New(cfg)
+	r.side = newSide(cfg)
 	r.SetOutlet(r.out)
 	t.Cleanup(r.sched.Close)
 	return r
 }
 
-func newRig(t testing.TB, change ...func(*routertest.Config)) *rig {
+func newRig(t testing.TB, change ...func(*sideConfig)) *rig {
 	t.Helper()
 	r := newRaw(t, change...)
 	r.read(success("troupe-1", `{}`))
@@ -108,8 +108,8 @@ func newRig(t testing.TB, change ...func(*routertest.Config)) *rig {
 }
 
 // limits changes the limits of a rig.
-func limits(l session.Limits) func(*routertest.Config) {
-	return func(c *routertest.Config) { c.Limits = &l }
+func limits(l session.Limits) func(*sideConfig) {
+	return func(c *sideConfig) { c.Limits = &l }
 }
 
 func frame(t testing.TB, line string) protocol.Frame {

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 )
 
@@ -114,16 +113,16 @@ func TestATurnInterruptedBeforeItBegan(t *testing.T) {
 
 func TestAResultIsOfItsTurnWhenTheAgentEnds(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(*routertest.Side){
-		"its output ends": (*routertest.Side).EndOfInput,
-		"a close":         func(l *routertest.Side) { l.BeginClosing(true) },
+	for name, end := range map[string]func(*side){
+		"its output ends": (*side).EndOfInput,
+		"a close":         func(l *side) { l.BeginClosing(true) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, repeatsInit)
 			a := r.turn("a")
 			r.read(plainResult)
-			end(r.Side)
+			end(r.side)
 			r.requireEnded(nil, a)
 		})
 	}

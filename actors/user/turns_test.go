@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -152,7 +151,7 @@ func TestTheAgentMayRunAMessageNever(t *testing.T) {
 func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	t.Parallel()
 	const init = `{"type":"system","subtype":"init","session_id":"s"}`
-	r := newRig(t, func(c *routertest.Config) { c.ResultAfterCancelled = true })
+	r := newRig(t, func(c *sideConfig) { c.ResultAfterCancelled = true })
 	r.read(init) // of no turn
 	turn, other := r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
@@ -167,7 +166,7 @@ func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
 	r.read(init, lifecycle("a", "cancelled"))
 	r.requireEnded(session.ErrNotRun, turn)
 
-	r = newRig(t, func(c *routertest.Config) { c.ResultAfterCancelled = true }) // one that says when it starts
+	r = newRig(t, func(c *sideConfig) { c.ResultAfterCancelled = true }) // one that says when it starts
 	turn, other = r.turn("a"), r.turn("b")
 	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
 	r.requireEnded(nil, turn)
@@ -229,7 +228,7 @@ func TestMessagesAreWrittenOnceAndInOrder(t *testing.T) {
 func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 	t.Parallel()
 	odd := errors.New("odd")
-	r := newRig(t, func(c *routertest.Config) {
+	r := newRig(t, func(c *sideConfig) {
 		c.UserLine = func(m *protocol.UserMessage) ([]byte, error) {
 			switch m.UUID {
 			case "bad":
@@ -396,7 +395,7 @@ func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 func TestATurnOfAnAgentThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	wrong := errors.New("another age")
-	r := newRig(t, func(c *routertest.Config) { c.Rules.(*stubRules).checkVersion = func(string) error { return wrong } })
+	r := newRig(t, func(c *sideConfig) { c.Rules.(*stubRules).checkVersion = func(string) error { return wrong } })
 	turn := r.turn("a")
 	r.read(`{"type":"system","subtype":"init","protocol_version":"9.0","session_id":"s"}`,
 		`{"type":"result","subtype":"error_during_execution","is_error":true,"user_message_uuids":["a"],"session_id":"s"}`)

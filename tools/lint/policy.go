@@ -173,5 +173,5 @@ var permitted = [6]string{
 	"actors/transport.memoryProcess",
 }
 
-// double is a router without an actor, for tests.
-const double = "actors/router/routertest.Side"
+// double is what tests run a router with.
+const double = "actors/router/routertest.Router"

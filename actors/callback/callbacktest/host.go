@@ -7,20 +7,19 @@ import (
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/router/routertest"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
-// Host is what a callback actor has around it: a routing, and a parent.
+// Host is what a callback actor has around it: a router, and a parent.
 type Host struct {
-	Side *routertest.Side
-	At   kernel.Address[machine.ToCallback]
-	Box  callback.Box
+	*routertest.Router
+	Box callback.Box
 
-	router kernel.Address[machine.Input]
 	parent kernel.Address[spawn]
 	lives  int
 }
 
-// spawn is the next incarnation. done is called with the outcome.
+// spawn is the next incarnation. done hears how that went.
 type spawn struct {
 	name  string
 	actor *callback.Actor
@@ -28,35 +27,38 @@ type spawn struct {
 }
 
 // NewHost returns a host on sys, with the user's side of cfg, whose agent is initialized.
-func NewHost(sys *kernel.System, cfg routertest.Config, out routertest.Outlet) (*Host, error) {
+// write hears each line for the agent.
+func NewHost(sys *kernel.System, cfg routertest.Config, write func(line []byte)) (*Host, error) {
 	h := &Host{}
-	cfg.Clock, cfg.Rand, cfg.Exec = sys.Clock(), sys.Rand(), sys.Executor()
-	cfg.Told = func(e machine.Effect) {
-		if m, ok := e.(machine.ToCallback); ok {
-			h.At.Tell(nil, m)
+	var err error
+	h.Router, err = routertest.New(sys, cfg, func(m machine.ToTransport) {
+		if w, ok := m.(machine.Write); ok {
+			write(w.Line)
 		}
-	}
-	h.Side = routertest.New(cfg)
-	h.Side.SetOutlet(out)
-	routertest.Begin(h.Side)
-	if err := kernel.SpawnRoot[machine.Input](sys, "router", &h.router, behavior[machine.Input]{func(_ *kernel.Context[machine.Input], in machine.Input) {
-		h.Side.Tell(in)
-	}}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	return h, kernel.SpawnRoot[spawn](sys, "parent", &h.parent, behavior[spawn]{func(c *kernel.Context[spawn], m spawn) {
-		if err := kernel.Spawn(c, m.name, &h.At, m.actor); err != nil {
+	h.Router.At.Tell(nil, machine.Connected{Gen: 1})
+	h.Begin()
+	return h, kernel.SpawnRoot[spawn](sys, "parent", &h.parent, routertest.Behavior[spawn](func(c *kernel.Context[spawn], m spawn) {
+		if err := kernel.Spawn(c, m.name, h.At(m.actor.Kind), m.actor); err != nil {
 			m.done.Fail(err)
 			return
 		}
 		m.done.Resolve(struct{}{})
-	}})
+	}))
+}
+
+// At is the address of the callback actor of a kind.
+func (h *Host) At(kind session.Kind) *kernel.Address[machine.ToCallback] {
+	return &h.Callbacks.Get().Kinds[kind]
 }
 
 // Start spawns a as the next incarnation. The promise is kept once it lives.
 func (h *Host) Start(a *callback.Actor) *kernel.Promise[struct{}] {
 	h.lives++
-	a.Box, a.Router = &h.Box, &h.router
+	a.Box, a.Router = &h.Box, &h.Router.At
 	done := kernel.NewPromise[struct{}]()
 	h.parent.Tell(nil, spawn{fmt.Sprintf("%v#%d", a.Kind, h.lives), a, done})
 	return done
@@ -64,15 +66,5 @@ func (h *Host) Start(a *callback.Actor) *kernel.Promise[struct{}] {
 
 // Lost denies what the dead incarnation had taken, as its supervisor does.
 func (h *Host) Lost(reason string) {
-	h.Side.Tell(machine.CallbacksLost{Seqs: h.Box.Lost(), Reason: reason})
-}
-
-// behavior is an actor that is a function.
-type behavior[M any] struct{ handle func(*kernel.Context[M], M) }
-
-func (b behavior[M]) Start(*kernel.Context[M]) error { return nil }
-func (b behavior[M]) Stop(*kernel.Context[M])        {}
-func (b behavior[M]) Handle(c *kernel.Context[M], m M) error {
-	b.handle(c, m)
-	return nil
+	h.Router.At.Tell(nil, machine.CallbacksLost{Seqs: h.Box.Lost(), Reason: reason})
 }

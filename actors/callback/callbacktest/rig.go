@@ -20,7 +20,6 @@ import (
 // failures.
 type Rig struct {
 	Sched  *sim.Scheduler
-	Side   *routertest.Side
 	Lines  []string // what was written to the agent
 	Failed []error  // what the events say of callbacks
 	Events []*session.CallbackFailed
@@ -29,7 +28,7 @@ type Rig struct {
 	host *Host
 }
 
-// New runs what build returns, with the rig's user's side; deny answers for callbacks that
+// New runs what build returns, with the rig's router; deny answers for callbacks that
 // fail.
 func New(t *testing.T, build func(*Rig) *callback.Actor, deny func(protocol.Frame, string) ([]byte, string)) *Rig {
 	t.Helper()
@@ -39,9 +38,10 @@ func New(t *testing.T, build func(*Rig) *callback.Actor, deny func(protocol.Fram
 	r.host, err = NewHost(sys, routertest.Config{
 		Config: machine.Config{Rules: routertest.Rules{Deny: func(_ session.Kind, f protocol.Frame, reason string) ([]byte, string) { return deny(f, reason) }}},
 		Emit:   r.emit,
-	}, r)
+	}, func(line []byte) { r.Lines = append(r.Lines, strings.TrimSuffix(string(line), "\n")) })
 	r.must(err)
-	r.Side, r.Lines = r.host.Side, nil // initialize
+	r.Pass(0)
+	r.Lines = nil // initialize
 	actor := build(r)
 	actor.Emit = r.emit
 	r.host.Start(actor)
@@ -62,10 +62,15 @@ func (r *Rig) must(err error) {
 	}
 }
 
-// Write implements [routertest.Outlet].
-func (r *Rig) Write(b []byte, _ machine.Class) error {
-	r.Lines = append(r.Lines, strings.TrimSuffix(string(b), "\n"))
-	return nil
+// Waits is what the session waits for.
+func (r *Rig) Waits() []machine.Waiting { return r.host.Waits() }
+
+// Cancel is the agent's word that it takes a request back.
+func (r *Rig) Cancel(id string) {
+	r.t.Helper()
+	f, err := protocol.ParseFrame([]byte(`{"type":"control_cancel_request","request_id":"` + id + `"}`))
+	r.must(err)
+	r.host.Put(f)
 }
 
 // Ask gives a request of the agent to the actor and lets time go by.
@@ -76,7 +81,7 @@ func (r *Rig) Ask(line string, d time.Duration) {
 	if !machine.IsControl(f.Type) {
 		r.t.Fatalf("%s is no control frame", line)
 	}
-	r.Side.Put([]protocol.Frame{f})
+	r.host.Put(f)
 	r.Pass(0)
 	r.Pass(d)
 }

@@ -1,5 +1,4 @@
-// Package routertest joins the user's side and its routing without the actors between them:
-// whatever is told to the routing is handled at once. It is for the tests of the
+// Package routertest runs a router's actor with the user's side, for the tests of the
 // packages around them.
 //
 // Not in this package: anything that another package than a test imports.

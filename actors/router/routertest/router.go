@@ -1,10 +1,8 @@
 package routertest
 
 import (
-	"errors"
-	"runtime/debug"
+	"context"
 	"sync"
-	"time"
 
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/router"
@@ -14,264 +12,133 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Config is that of a routing and of the user's side, whose Router is filled in.
+// Config is that of a routing and of the user's side.
 type Config struct {
 	machine.Config
-	Clock    kernel.Clock
-	Rand     kernel.Rand
-	Exec     kernel.Executor
 	Budget   *user.Budget
 	UserLine func(*protocol.UserMessage) ([]byte, error)
 	Emit     func(session.Event)
-
-	// Told receives the effects that are for others than the user's side. Optional.
-	Told func(machine.Effect)
 }
 
-// Outlet takes lines for the agent.
-type Outlet interface {
-	Write(lines []byte, as machine.Class) error
-}
-
-// Side is the user's side with its router. Safe for concurrent use; a concurrent caller
-// may return before what it told is handled.
-type Side struct {
+// Router is a router with the user's side, and what it says to the session. It is safe for
+// concurrent use.
+type Router struct {
 	*user.Side
-	cfg       Config
-	box       *router.Box
-	router    kernel.Address[machine.Input] // nobody lives at any of these
+	At        kernel.Address[machine.Input]
+	Callbacks router.Lazy
+
+	exec      kernel.Executor
 	session   kernel.Address[machine.LifeInput]
 	transport kernel.Address[machine.ToTransport]
-	callbacks router.Lazy
 
-	mu      sync.Mutex // of what follows, and of the box
-	outlet  Outlet
-	due     Due
-	open    []*Request
-	paused  chan struct{}
-	failed  error
-	broken  error
-	serving bool
-
-	busyMu sync.Mutex
-	busy   bool
+	mu     sync.Mutex
+	told   machine.Summary
+	failed error
 }
 
-// Due is what the session and the callback actors would hear.
-type Due struct {
-	Kinds   [session.KindOther]bool // of requests that came
-	Changed bool                    // the summary is another one
-}
-
-// New returns one without a process.
-func New(cfg Config) *Side {
+// New spawns the router on sys. transport hears what is for the transport's actor.
+func New(sys *kernel.System, cfg Config, transport func(machine.ToTransport)) (*Router, error) {
 	if cfg.Emit == nil {
 		cfg.Emit = func(session.Event) {}
 	}
-	if cfg.Told == nil {
-		cfg.Told = func(machine.Effect) {}
-	}
-	s := &Side{cfg: cfg}
-	s.Side = user.New(user.Config{
-		Limits: cfg.Limits, Clock: cfg.Clock, Rand: cfg.Rand, Exec: cfg.Exec, Budget: cfg.Budget, UserLine: cfg.UserLine,
-		Emit: cfg.Emit, Router: func(in machine.Input, _ bool) { s.Tell(in) },
+	r := &Router{exec: sys.Executor()}
+	r.Side = user.New(user.Config{
+		Limits: cfg.Limits, Clock: sys.Clock(), Rand: sys.Rand(), Exec: sys.Executor(), Budget: cfg.Budget, UserLine: cfg.UserLine,
+		Emit: cfg.Emit, Router: func(in machine.Input, _ bool) { r.At.Tell(nil, in) },
 	})
-	limits := s.Limits()
+	limits := r.Limits()
 	cfg.Config.Limits = &limits
-	s.box = router.NewBox(router.Config{
-		Clock: drains{cfg.Clock, s}, User: s.Side, Budget: cfg.Budget, Emit: cfg.Emit,
-		Self: &s.router, Session: &s.session, Transport: &s.transport, Callbacks: &s.callbacks,
+	box := router.NewBox(router.Config{
+		Clock: sys.Clock(), User: r.Side, Budget: cfg.Budget, Emit: cfg.Emit,
+		Self: &r.At, Session: &r.session, Transport: &r.transport, Callbacks: &r.Callbacks,
 		Named: func(string) {}, Mirror: func([]byte) {},
 	}, cfg.Config)
-	return s
-}
-
-// drains is a clock whose timers leave inputs that are handled at once.
-type drains struct {
-	kernel.Clock
-	s *Side
-}
-
-func (d drains) AfterFunc(after time.Duration, f func()) kernel.Timer {
-	return d.Clock.AfterFunc(after, func() {
-		f()
-		d.s.drain()
-	})
-}
-
-// Budget is what large lines draw on.
-func (s *Side) Budget() *user.Budget { return s.cfg.Budget }
-
-// Tell gives the routing an input, after those that are being handled.
-func (s *Side) Tell(in machine.Input) {
-	s.router.Tell(nil, in)
-	s.drain()
-}
-
-// drain handles what was told, unless somebody does.
-func (s *Side) drain() {
-	for s.router.Depth() > 0 {
-		s.busyMu.Lock()
-		busy := s.busy
-		s.busy = true
-		s.busyMu.Unlock()
-		if busy {
-			return // and looks again
+	if err := kernel.SpawnRoot[machine.LifeInput](sys, "session", &r.session, Behavior[machine.LifeInput](func(_ *kernel.Context[machine.LifeInput], m machine.LifeInput) {
+		r.hear(m)
+	})); err != nil {
+		return nil, err
+	}
+	if err := kernel.SpawnRoot[machine.ToTransport](sys, "to transport", &r.transport, Behavior[machine.ToTransport](func(_ *kernel.Context[machine.ToTransport], m machine.ToTransport) {
+		if all, ok := m.(heard); ok {
+			all.Resolve(struct{}{})
+			return
 		}
-		s.mu.Lock()
-		s.try(s.box.Drain)
-		s.mu.Unlock()
-		s.busyMu.Lock()
-		s.busy = false
-		s.busyMu.Unlock()
+		transport(m)
+	})); err != nil {
+		return nil, err
+	}
+	return r, kernel.SpawnRoot(sys, "router", &r.At, router.New(box))
+}
+
+func (r *Router) hear(m machine.LifeInput) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch m := m.(type) {
+	case machine.Unusable:
+		r.failed = m.Err
+	case machine.Changed:
+		r.told = *m.Summary
 	}
 }
 
-// try has the box make steps, which may panic, and takes what they told.
-func (s *Side) try(steps func()) {
-	defer s.hear()
-	defer func() {
-		if p := recover(); p != nil {
-			s.broken = &session.PanicError{Value: p, Stack: debug.Stack()}
-			s.due.Changed = true
-		}
-	}()
-	steps()
+// Put reads frames of the agent.
+func (r *Router) Put(frames ...protocol.Frame) { r.At.Tell(nil, machine.FramesRead{Frames: frames}) }
+
+// Told is the summary that the session was told last.
+func (r *Router) Told() machine.Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told
 }
 
-// hear takes what the box has told the actors around it.
-func (s *Side) hear() {
-	for _, m := range s.session.Take() {
-		switch m := m.(type) {
-		case machine.Unusable:
-			s.failed, s.due.Changed = m.Err, true
-		case machine.Changed:
-			s.due.Changed = true
+// InitFailure is why the agent cannot be used, or nil.
+func (r *Router) InitFailure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// Waits is what the session waits for. What the router has told the transport until then was
+// heard.
+func (r *Router) Waits() []machine.Waiting {
+	reply, all := kernel.NewPromise[router.Looked](), heard{kernel.NewPromise[struct{}]()}
+	r.At.Tell(nil, router.Look{Reply: reply})
+	looked, _ := reply.Wait(context.Background(), r.exec) // nothing, if the router is gone
+	r.transport.Tell(nil, all)
+	_, _ = all.Wait(context.Background(), r.exec)
+	return looked.Waits
+}
+
+// heard tells whether all that was said to the transport was heard.
+type heard struct{ *kernel.Promise[struct{}] }
+
+// ToTransport implements [machine.ToTransport].
+func (heard) ToTransport() {}
+
+// Begin answers the initialize call of a session that has just been connected.
+func (r *Router) Begin() {
+	for _, w := range r.Waits() {
+		if w.What != "control request initialize" {
+			continue
 		}
-	}
-	if all := s.callbacks.Made(); all != nil {
-		for kind := range all.Kinds {
-			for _, m := range all.Kinds[kind].Take() {
-				switch m := m.(type) {
-				case machine.Run:
-					s.open = append(s.open, &Request{ID: m.Frame.ID.Text(), Kind: m.Kind, Frame: *m.Frame, Opened: m.Opened, seq: m.Seq})
-					s.due.Kinds[m.Kind] = true
-				case machine.Cancel:
-					s.cancel(m)
-				}
-				s.cfg.Told(m.(machine.Effect))
-			}
+		line := `{"type":"control_response","response":{"subtype":"success","response":{},"request_id":"` + w.ID + `"}}`
+		if f, err := protocol.ParseFrame([]byte(line)); err == nil {
+			r.Put(f)
 		}
 	}
-	for _, m := range s.transport.Take() {
-		switch m := m.(type) {
-		case machine.Write:
-			if s.outlet != nil {
-				_ = s.outlet.Write(m.Line, m.As)
-			}
-		case machine.Pause:
-			s.paused = make(chan struct{})
-		case machine.Resume:
-			close(s.paused)
-			s.paused = nil
-		}
-		s.cfg.Told(m.(machine.Effect))
-	}
 }
 
-// TakeDue returns what happened since the last call.
-func (s *Side) TakeDue() Due {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	d := s.due
-	s.due = Due{}
-	return d
-}
+// Behavior is an actor that is a function.
+type Behavior[M any] func(*kernel.Context[M], M)
 
-// SetOutlet connects the agent to an outlet, or disconnects it with nil.
-func (s *Side) SetOutlet(o Outlet) {
-	s.mu.Lock()
-	s.outlet = o
-	s.mu.Unlock()
-	if o == nil {
-		s.Tell(machine.Disconnected{})
-	} else {
-		s.Tell(machine.Connected{Gen: 1})
-	}
-}
+// Start implements [kernel.Behavior].
+func (Behavior[M]) Start(*kernel.Context[M]) error { return nil }
 
-// Put reads frames of the agent. It reports whether anything is [Due].
-func (s *Side) Put(frames []protocol.Frame) bool {
-	s.Tell(machine.FramesRead{Frames: frames})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.due != Due{}
-}
+// Stop implements [kernel.Behavior].
+func (Behavior[M]) Stop(*kernel.Context[M]) {}
 
-// PutSkipped reads a line of which only the head is known.
-func (s *Side) PutSkipped(f protocol.Frame) bool { return s.Put([]protocol.Frame{f}) }
-
-// Interrupt is a call of the session's own, under that id.
-func (s *Side) Interrupt(id string) {
-	s.Tell(machine.Called{ID: id, Subtype: "interrupt", Body: []byte(`{"subtype":"interrupt"}`), Own: true})
-}
-
-// ReadWait is what a reader waits for; nil: nothing. pressed is as in
-// [machine.ReaderAsks].
-func (s *Side) ReadWait(pressed bool) <-chan struct{} {
-	if pressed && s.waitsToRead() != nil {
-		s.Tell(machine.ReaderAsks{Pressed: true})
-	}
-	return s.waitsToRead()
-}
-
-func (s *Side) waitsToRead() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.paused
-}
-
-// EndOfInput is the end of the agent's stdout.
-func (s *Side) EndOfInput() { s.Tell(machine.OutputEnded{}) }
-
-// Taken says what the agent has taken.
-func (s *Side) Taken(bytes int64) { s.Tell(machine.Taken{Bytes: bytes}) }
-
-// Serve says whether requests are given out while the session closes.
-func (s *Side) Serve(on bool) {
-	s.mu.Lock()
-	s.serving = on
-	s.mu.Unlock()
-	s.Tell(machine.Serve{On: on})
-}
-
-// BeginClosing turns new work away; abandon: by the user's wish.
-func (s *Side) BeginClosing(abandon bool) {
-	s.mu.Lock()
-	serving := s.serving
-	s.mu.Unlock()
-	var reason error
-	if !abandon {
-		reason = errors.New("the agent is gone")
-	}
-	s.Tell(machine.Closing{Reason: reason, Serve: serving})
-}
-
-// Terminate ends the session.
-func (s *Side) Terminate(reason error) {
-	s.mu.Lock()
-	s.try(func() { s.box.Finish(reason) })
-	for _, r := range s.open { // if the routing is broken
-		r.end(nil)
-	}
-	s.open = nil
-	s.mu.Unlock()
-	s.End(reason)
-}
-
-// Broken is the panic of a step, or nil.
-func (s *Side) Broken() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.broken
+// Handle implements [kernel.Behavior].
+func (b Behavior[M]) Handle(c *kernel.Context[M], m M) error {
+	b(c, m)
+	return nil
 }

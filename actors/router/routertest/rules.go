@@ -73,16 +73,3 @@ func (Rules) KindOf(subtype string) (kind session.Kind, person bool) {
 func (r Rules) Denial(k session.Kind, f protocol.Frame, reason string) (response []byte, errText string) {
 	return r.Deny(k, f, reason)
 }
-
-// Begin answers the initialize call of a session that has just been connected.
-func Begin(s *Side) {
-	for _, w := range s.Snapshot().Waits {
-		if w.What != "control request initialize" {
-			continue
-		}
-		line := `{"type":"control_response","response":{"subtype":"success","response":{},"request_id":"` + w.ID + `"}}`
-		if f, err := protocol.ParseFrame([]byte(line)); err == nil {
-			s.Put([]protocol.Frame{f})
-		}
-	}
-}

@@ -1,4 +1,4 @@
-package routertest
+package user_test
 
 import (
 	"time"
@@ -20,7 +20,7 @@ type Snapshot struct {
 }
 
 // Snapshot describes the session.
-func (s *Side) Snapshot() Snapshot {
+func (s *side) Snapshot() Snapshot {
 	unread, bytes := s.Unread()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *Side) Snapshot() Snapshot {
 }
 
 // Told is the summary that the session was told last.
-func (s *Side) Told() machine.Summary {
+func (s *side) Told() machine.Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.box.Routing().Told == nil {
@@ -45,29 +45,29 @@ func (s *Side) Told() machine.Summary {
 }
 
 // Gates is the number of requests that wait for a person.
-func (s *Side) Gates() int { return s.Told().Gates }
+func (s *side) Gates() int { return s.Told().Gates }
 
 // Unanswered is the number of requests that wait.
-func (s *Side) Unanswered() int {
+func (s *side) Unanswered() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.box.Routing().Open()
 }
 
 // Running reports whether a turn is under way.
-func (s *Side) Running() bool { return s.Told().Running }
+func (s *side) Running() bool { return s.Told().Running }
 
 // InFlight reports whether the agent is at work on a turn.
-func (s *Side) InFlight() bool { return s.Told().InFlight }
+func (s *side) InFlight() bool { return s.Told().InFlight }
 
 // Busy reports whether the agent has anything to do.
-func (s *Side) Busy() bool { told := s.Told(); return told.Busy() }
+func (s *side) Busy() bool { told := s.Told(); return told.Busy() }
 
 // Stalled reports whether the reader waits for the consumer.
-func (s *Side) Stalled() bool { return s.Told().Stalled }
+func (s *side) Stalled() bool { return s.Told().Stalled }
 
 // StalledFor is for how long it has.
-func (s *Side) StalledFor() time.Duration {
+func (s *side) StalledFor() time.Duration {
 	if told := s.Told(); told.Stalled {
 		return s.cfg.Clock.Now().Sub(told.StalledAt)
 	}
@@ -75,23 +75,23 @@ func (s *Side) StalledFor() time.Duration {
 }
 
 // Drained reports whether all output of the agent was handled, or never will be.
-func (s *Side) Drained() bool { return s.Broken() != nil || s.Told().Drained }
+func (s *side) Drained() bool { return s.Broken() != nil || s.Told().Drained }
 
 // SettingUp reports whether the session waits for a call of its own.
-func (s *Side) SettingUp() bool { return s.Told().SettingUp }
+func (s *side) SettingUp() bool { return s.Told().SettingUp }
 
 // LastFailure is what the last result said if it was an error.
-func (s *Side) LastFailure() string { return s.Told().Failure }
+func (s *side) LastFailure() string { return s.Told().Failure }
 
 // InitFailure is why the agent cannot be used, or nil.
-func (s *Side) InitFailure() error {
+func (s *side) InitFailure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
 }
 
 // GatesOff is why the agent must not go on, or nil.
-func (s *Side) GatesOff() error {
+func (s *side) GatesOff() error {
 	if seen := s.Told().GatesOff; seen != "" {
 		return &session.GatesOffError{Seen: seen}
 	}
@@ -99,11 +99,11 @@ func (s *Side) GatesOff() error {
 }
 
 // BackgroundTasks lists those that live.
-func (s *Side) BackgroundTasks() []protocol.BackgroundTask {
+func (s *side) BackgroundTasks() []protocol.BackgroundTask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.box.Routing().LiveTasks()
 }
 
 // AuthExpired is the exit of an agent whose login has expired.
-func (s *Side) AuthExpired(reason string) { s.Tell(machine.AuthLost{Reason: reason}) }
+func (s *side) AuthExpired(reason string) { s.Tell(machine.AuthLost{Reason: reason}) }

@@ -1,4 +1,4 @@
-package routertest
+package user_test
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (r *Request) end(why error) {
 	}
 }
 
-func (s *Side) cancel(e machine.Cancel) {
+func (s *side) cancel(e machine.Cancel) {
 	i := slices.IndexFunc(s.open, func(r *Request) bool { return r.seq == e.Seq })
 	if i < 0 {
 		return
@@ -45,7 +45,7 @@ func (s *Side) cancel(e machine.Cancel) {
 }
 
 // Take takes the requests of a kind that nobody has taken.
-func (s *Side) Take(kind session.Kind) []*Request {
+func (s *side) Take(kind session.Kind) []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var taken []*Request
@@ -59,14 +59,14 @@ func (s *Side) Take(kind session.Kind) []*Request {
 }
 
 // Waiting reports whether there are some.
-func (s *Side) Waiting(kind session.Kind) bool {
+func (s *side) Waiting(kind session.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.open, func(r *Request) bool { return r.Kind == kind && !r.taken })
 }
 
 // Scope binds a context to a request. It reports false if the request is over.
-func (s *Side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
+func (s *side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.over {
@@ -79,24 +79,24 @@ func (s *Side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 // Answer, Refuse, Fail and Drop end a request. They report false if it was over.
 
 // Answer gives a success, or an error.
-func (s *Side) Answer(r *Request, response json.RawMessage, errText string) bool {
+func (s *side) Answer(r *Request, response json.RawMessage, errText string) bool {
 	return s.answer(r, machine.Answered{Response: response, ErrText: errText})
 }
 
 // Refuse gives an error with a code.
-func (s *Side) Refuse(r *Request, text, code string) bool {
+func (s *side) Refuse(r *Request, text, code string) bool {
 	return s.answer(r, machine.Answered{ErrText: text, Code: code})
 }
 
 // Fail answers without a callback.
-func (s *Side) Fail(r *Request, reason string, cause error) bool {
+func (s *side) Fail(r *Request, reason string, cause error) bool {
 	return s.answer(r, machine.Answered{Deny: reason, Cause: cause})
 }
 
 // Drop answers nothing.
-func (s *Side) Drop(r *Request) bool { return s.answer(r, machine.Answered{Drop: true}) }
+func (s *side) Drop(r *Request) bool { return s.answer(r, machine.Answered{Drop: true}) }
 
-func (s *Side) answer(r *Request, a machine.Answered) bool {
+func (s *side) answer(r *Request, a machine.Answered) bool {
 	a.Seq, a.ID, a.Kind = r.seq, r.ID, r.Kind
 	s.mu.Lock()
 	open := !r.over
@@ -106,16 +106,16 @@ func (s *Side) answer(r *Request, a machine.Answered) bool {
 }
 
 // FailTaken is the death of a callback actor.
-func (s *Side) FailTaken(kind session.Kind, reason string) {
+func (s *side) FailTaken(kind session.Kind, reason string) {
 	s.failTaken(reason, func(r *Request) bool { return r.Kind == kind })
 }
 
 // FailAllTaken is the death of all of them.
-func (s *Side) FailAllTaken(reason string) {
+func (s *side) FailAllTaken(reason string) {
 	s.failTaken(reason, func(*Request) bool { return true })
 }
 
-func (s *Side) failTaken(reason string, which func(*Request) bool) {
+func (s *side) failTaken(reason string, which func(*Request) bool) {
 	s.mu.Lock()
 	var seqs []uint64
 	for _, r := range s.open {
