@@ -322,6 +322,7 @@ var notYetFlag = flag.Bool("update-not-yet", false, "rewrite the list of cases t
 // the first difference; it only shrinks. TROUPE_TOOL_CASES names another directory of cases.
 func TestCases(t *testing.T) { //nolint:tparallel // the group is waited for
 	t.Parallel()
+	syscall.Umask(0o022) // as when they were recorded
 	if os.Getuid() == 0 {
 		t.Log("as root: cases of files without permission are left out")
 	}
@@ -404,6 +405,11 @@ func (c *recorded) within() bool {
 			return false
 		}
 		for _, b := range s.Content {
+			if needs := programs.FindString(string(b.Input)); needs != "" {
+				if _, err := exec.LookPath(needs); err != nil {
+					return false
+				}
+			}
 			if b.Type == "tool_use" && !slices.Contains(toolsOf, b.Name) && !slices.Contains([]string{"NoSuchTool", "read", ""}, b.Name) {
 				return false
 			}
@@ -411,6 +417,9 @@ func (c *recorded) within() bool {
 	}
 	return true
 }
+
+// programs are those that a machine may not have.
+var programs = regexp.MustCompile(`\b(python3|node|git|npm|ps|awk|diff|setsid|nohup|xargs)\b`)
 
 // toolsOf are the tools that the agent has.
 var toolsOf = []string{"Bash", "Edit", "Read", "Write"}

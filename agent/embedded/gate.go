@@ -69,6 +69,16 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	return g
 }
 
+// decide is what the user's rules say of a call. byRule says that a rule may be about it, such
+// as a deny rule for a file that a command names: it is asked about in every mode.
+func (g *gates) decide(call policy.Call) (b protocol.PermissionBehavior, byRule bool) {
+	if g.own == nil {
+		return protocol.BehaviorAsk, false
+	}
+	e := g.own.Explain(call)
+	return e.Behavior, e.Behavior == protocol.BehaviorAsk && e.Rule.Text != ""
+}
+
 func equal(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
@@ -109,10 +119,7 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		if own.name == "Bash" {
 			because = "subcommandResults"
 		}
-		mine := protocol.BehaviorAsk
-		if g.own != nil {
-			mine = g.own.Decide(call)
-		}
+		mine, byRule := g.decide(call)
 		ask := agent.Verdict{}
 		if own.path != "" {
 			name := str(in, own.path)
@@ -130,6 +137,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
 		case mine == protocol.BehaviorDeny:
 			return agent.Verdict{Deny: "Permission to use Bash with command " + str(in, "command") + " has been denied.", Reason: because}
+		case byRule: // a rule may be about it: what the agent allows by itself does not count
+			return agent.Verdict{Reason: "rule"}
 		case own.name == "Bash" && t.hands.critical(str(in, "command")) != "":
 			return agent.Verdict{Reason: "safetyCheck", About: t.hands.critical(str(in, "command"))}
 		case p.Mode == "bypassPermissions":
@@ -184,11 +193,10 @@ func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent
 		g := t.compile(p)
 		call := policy.Call{Tool: name, Cwd: t.hands.dir()}
 		call.Input, _ = json.Marshal(in) // it was JSON
-		mine := protocol.BehaviorAsk
-		if g.own != nil {
-			mine = g.own.Decide(call)
-		}
+		mine, byRule := g.decide(call)
 		switch {
+		case byRule:
+			return agent.Verdict{Reason: "rule"}
 		case mine == protocol.BehaviorDeny || g.own == nil && len(p.Deny) > 0:
 			return agent.Verdict{Deny: "Permission to use " + name + " has been denied.", Reason: "rule"}
 		case p.Mode == "bypassPermissions":

@@ -181,6 +181,22 @@ func TestLimitOfTurns(t *testing.T) {
 	require.ErrorContains(t, err, "maximum number of turns (2)")
 }
 
+// A rule that denies a file holds for commands that name it, also for those that only read
+// and in every mode.
+func TestCommandsAndDeniedFiles(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []sdk.PermissionMode{sdk.ModeDefault, sdk.ModeAcceptEdits, sdk.ModeBypassPermissions} {
+		api, o := started(t, modelapi.Say(modelapi.ToolUse("Bash", map[string]any{"command": "cat .env"}), modelapi.ToolUse("Read", map[string]any{"file_path": ".env"})), modelapi.Say(modelapi.Text("done")))
+		require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, ".env"), []byte("PASSWORD=1\n"), 0o600))
+		o.DisallowedTools, o.PermissionMode, o.AllowDangerouslySkipPermissions = []string{"Read(.env)"}, mode, mode == sdk.ModeBypassPermissions
+		run(t, o)
+		for _, r := range api.Requests()[1].ToolResults() {
+			assert.True(t, r.IsError, "%s: %s", mode, r.Text)
+			assert.NotContains(t, r.Text, "PASSWORD")
+		}
+	}
+}
+
 // Keys of providers are in no command's environment.
 func TestCommandsDoNotSeeKeys(t *testing.T) {
 	t.Parallel()
