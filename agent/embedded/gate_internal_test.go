@@ -68,3 +68,18 @@ func TestFilesThatAreGuarded(t *testing.T) {
 		assert.False(t, guarded(name), name)
 	}
 }
+
+// What a rule may be about is not decided by the agent's own rules: a pattern of the shell
+// may name a file that a rule denies.
+func TestARuleInDoubt(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	judge := w.judge(bash())
+	for _, mode := range []string{"default", "acceptEdits", "bypassPermissions"} {
+		p := agent.Permissions{Mode: mode, Deny: []string{"Read(secret.txt)"}}
+		for _, command := range []string{"cat s*", "head -1 *.txt", "grep x ?ecret.txt"} {
+			assert.False(t, judge(p, agent.Object{"command": command}).Allow, "%s: %s", mode, command)
+		}
+		assert.True(t, judge(p, agent.Object{"command": "cat other"}).Allow, mode)
+	}
+}
