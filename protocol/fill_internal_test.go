@@ -67,7 +67,7 @@ func TestWhatIsFilledIsThatOfJSON(t *testing.T) {
 		}
 		doc += rapid.SampledFrom([]string{"}", "}", "}", "} ", "}}", ",}", ""}).Draw(t, "end")
 		old := rapid.Bool().Draw(t, "used before")
-		for _, make := range []func() any{
+		for _, fresh := range []func() any{
 			func() any { return new(PreToolUseInput) },
 			func() any { return new(CanUseToolRequest) },
 			func() any {
@@ -78,7 +78,7 @@ func TestWhatIsFilledIsThatOfJSON(t *testing.T) {
 				return v
 			},
 		} {
-			got, want := make(), make()
+			got, want := fresh(), fresh()
 			err := Unmarshal([]byte(doc), got)
 			wantErr := json.Unmarshal(exact([]byte(doc), shapeOf(reflect.TypeOf(want))), want)
 			require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), doc)
@@ -105,6 +105,6 @@ func TestWhatIsFilledInOnePass(t *testing.T) {
 	}
 	var none *PreToolUseInput
 	assert.False(t, shapeOf(reflect.TypeOf(none)).decode([]byte("{}"), none))
-	var any any
-	assert.False(t, shapeOf(reflect.TypeOf(any)).decode([]byte("{}"), any))
+	var nothing any
+	assert.False(t, shapeOf(reflect.TypeOf(nothing)).decode([]byte("{}"), nothing))
 }
