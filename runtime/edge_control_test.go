@@ -165,7 +165,7 @@ func (s *stage) turnWith(change func(*runtime.Spec), play func(h *hand)) (*runti
 }
 
 // TestCallbacksThatFail lets every kind of callback fail in every way: its
-// call is refused, once, the failure is reported, and the session goes on.
+// call is refused, once, the failure is reported, and the session continues.
 func TestCallbacksThatFail(t *testing.T) {
 	t.Parallel()
 	ways := map[string]callback{

@@ -687,8 +687,7 @@ func (b *brokenPipe) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// stoppers are agents that stop when they are told to, or go on with their turn
-// as long as they can.
+// stoppers are agents that stop on request, or continue their turn as long as they can.
 var stoppers = map[string]scripted.Misbehaviour{
 	"polite":        {},
 	"uninterrupted": {Ignore: []string{"interrupt"}},

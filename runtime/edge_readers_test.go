@@ -668,7 +668,7 @@ func (s *stage) steps(n int, done <-chan struct{}) (over bool) {
 }
 
 // TestContextsEndAtEveryMoment ends the context of every operation at every
-// moment. The operation says why; the session goes on, but for Close and Open.
+// moment. The operation says why; the session continues, except after Close and Open.
 func TestContextsEndAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	check := func(s *stage, over bool, err error) {

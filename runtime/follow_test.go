@@ -20,12 +20,12 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// follower checks what a session.Trace is told while it is told it.
+// follower checks the calls of a session.Trace as they come.
 type follower struct {
 	w        *world
 	spec     runtime.Spec
 	events   []string // that OnEvent got
-	log      []string // all that the trace was told
+	log      []string // all calls of the trace
 	told     []string // the events among it
 	messages []string // the types of the agent's messages among it
 	turns    map[string]int

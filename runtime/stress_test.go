@@ -228,7 +228,7 @@ func play(ctx context.Context, rt *runtime.Runtime, exit func(), input json.RawM
 	return a.Does == doesAllow, nil
 }
 
-// stressOptions have callbacks that do what the agent tells them.
+// stressOptions have callbacks that obey the agent.
 func stressOptions(t *testing.T, rt *runtime.Runtime, exit func()) *sdk.Options {
 	t.Helper()
 	tool := func(ctx context.Context, input json.RawMessage) (*sdk.ToolResult, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// spy is a test that notes what it is told instead of failing.
+// spy is a test that notes its failures instead of failing.
 type spy struct {
 	testing.TB
 	errors []string

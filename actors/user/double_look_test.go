@@ -90,7 +90,7 @@ func (s *side) InitFailure() error {
 	return s.failed
 }
 
-// GatesOff is why the agent must not go on, or nil.
+// GatesOff is why the agent must stop, or nil.
 func (s *side) GatesOff() error {
 	if seen := s.Told().GatesOff; seen != "" {
 		return &session.GatesOffError{Seen: seen}

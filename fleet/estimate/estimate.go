@@ -12,8 +12,8 @@ type Estimate struct {
 	Tasks    int // of the job
 	Samples  int // tasks that ran; without any, the fields below are zero
 	Accepted int // of Samples
-	// USD, Credits and Turns are as in [fleet.Usage], and the tokens as in [fleet.Tokens]. What the agent
-	// does not report is zero.
+	// USD, Credits and Turns are as in [fleet.Usage], and the tokens as in [fleet.Tokens]. A quantity that
+	// the agent does not report is zero.
 	USD, Credits, Turns                              Projection
 	InputTokens, OutputTokens, CacheWrite, CacheRead Projection
 	// Seconds is the time of all attempts, added up. See Elapsed.
@@ -31,7 +31,7 @@ type Projection struct {
 }
 
 // New estimates what a number of tasks uses, the tasks of results included. Tasks
-// that never ran, such as skipped ones, use nothing and are no samples.
+// that never ran, such as skipped ones, use nothing and do not count as samples.
 func New(tasks int, results []fleet.TaskResult) Estimate {
 	e := Estimate{Tasks: tasks}
 	rest := tasks - len(results)

@@ -3,5 +3,5 @@
 // programs of one process or of one directory. Package queuetest has the tests that
 // implementations for more machines must pass.
 //
-// What must not live here: what a job does with a lease, which is package fleet's.
+// Not in this package: the leases of a job, which are package fleet's.
 package queue

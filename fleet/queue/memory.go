@@ -38,9 +38,9 @@ type Memory struct {
 // queued is a task of a Memory.
 type queued struct {
 	Offer
-	lease  Lease // the last one; zero: there was none
+	lease  Lease // the last one, or zero
 	leased bool
-	result json.RawMessage // nil: it is not over
+	result json.RawMessage // or nil if it is not over
 	until  time.Time       // when the lease ends; zero: it does not
 	timer  session.Timer   // of until
 }
@@ -48,7 +48,7 @@ type queued struct {
 // watcher is a loop over Memory.Watch. The queue's mu guards it.
 type watcher struct {
 	pending []Change
-	news    chan struct{} // closed by the next change; nil: nobody waits
+	news    chan struct{} // closed by the next change; nil unless the loop waits
 }
 
 // NewMemory returns an empty queue.

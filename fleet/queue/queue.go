@@ -106,7 +106,7 @@ var (
 type LeasedError struct {
 	Task   string
 	Worker string
-	TTL    time.Duration // a hint: how long that lease may still last; 0: nobody knows
+	TTL    time.Duration // a hint: how long that lease may still last; 0 if that is unknown
 }
 
 func (e *LeasedError) Error() string {

@@ -42,7 +42,7 @@ func (l *sharedLink) lapse(id jsonrpc.ID, v *sharedView) {
 	l.lapsed[id] = lapsed{v, now.Add(lapseLimit)}
 }
 
-// speaker is the one session whose call is open; nil: none is, or several are. A call of another
+// speaker is the one session whose call is open, or nil if there is not exactly one. A call of another
 // session that was given up may be what the server asks about, too.
 func (l *sharedLink) speaker() *sharedView {
 	l.mu.Lock()

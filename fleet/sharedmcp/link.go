@@ -20,8 +20,8 @@ import (
 )
 
 // sharedLink is the connection to the process of a shared server: JSON-RPC, one message on
-// each line (the stdio transport of MCP 2025-06-18). Calls of several sessions are told
-// apart by ids and progress tokens of the link's own.
+// each line (the stdio transport of MCP 2025-06-18). The link
+// gives the calls of all sessions its own ids and progress tokens.
 type sharedLink struct {
 	exec   session.Executor
 	clock  session.Clock
@@ -42,7 +42,7 @@ type sharedLink struct {
 	tokens   map[string]*sharedCall // by the link's progress token
 	lapsed   map[jsonrpc.ID]lapsed  // calls that were given up, until their answer
 	views    []heard
-	closed   *linkEnded // nil: it works
+	closed   *linkEnded // nil while it works
 	stopping bool
 	tail     []byte // of stderr
 }
@@ -55,7 +55,7 @@ type sharedCall struct {
 	done   *kernel.Promise[json.RawMessage]
 }
 
-// lapsed is a call that nobody waits for any more. The server may still work at it, and ask.
+// lapsed is a call whose caller has given up. The server may still work at it, and ask.
 type lapsed struct {
 	view  *sharedView
 	until time.Time
@@ -67,7 +67,7 @@ const lapseLimit = time.Minute
 
 type notifier = func(method string, params json.RawMessage) error
 
-// heard is a session that is told of changes of the server's lists.
+// heard is a session that gets the changes of the server's lists.
 type heard struct {
 	view   *sharedView
 	notify notifier
@@ -92,7 +92,7 @@ func newSharedLink(exec session.Executor, clock session.Clock, p session.Process
 	return l
 }
 
-// cause says why the link does not work any more; nil: it does.
+// cause says why the link does not work any more, or nil.
 func (l *sharedLink) cause() *linkEnded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *sharedLink) greet(ctx context.Context) (err error) {
 	return err
 }
 
-// listen tells a session of changes from now on.
+// listen sends changes to a session from now on.
 func (l *sharedLink) listen(v *sharedView, notify notifier) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +159,7 @@ func (l *sharedLink) listen(v *sharedView, notify notifier) {
 	l.views = append(l.views, heard{v, notify})
 }
 
-// call sends a request and waits for its answer. If ctx ends first, the server is told.
+// call sends a request and waits for its answer. If ctx ends first, the server gets a cancellation.
 func (l *sharedLink) call(ctx context.Context, v *sharedView, notify notifier, method string, params json.RawMessage) (json.RawMessage, error) {
 	c := &sharedCall{view: v, notify: notify, done: kernel.NewPromise[json.RawMessage]()}
 	l.mu.Lock()
@@ -249,7 +249,7 @@ func (l *sharedLink) fail(cause error) *linkEnded {
 	return l.closed
 }
 
-// read reads until the process ends. What is left of it is cleared up then.
+// read reads until the process ends. Its remains are cleared up then.
 func (l *sharedLink) read() {
 	in := bufio.NewScanner(l.proc.Stdout())
 	in.Buffer(make([]byte, 0, 16<<10), maxSharedLine)
@@ -368,7 +368,7 @@ func (l *sharedLink) forward(method string, params json.RawMessage) {
 	}
 }
 
-// forget tells a session of nothing any more.
+// forget sends nothing to a session any more.
 func (l *sharedLink) forget(v *sharedView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,7 +38,7 @@ import (
 // needs it. If it dies, the calls under way fail and the next call starts it again, unless
 // the last starts have failed: then a *[session.BreakerOpenError] is the error for a while.
 //
-// What a server asks (roots/list, elicitation/create) goes to the session whose call is
+// A request of a server (roots/list, elicitation/create) goes to the session whose call is
 // open: its directories, its OnElicitation. If no session has an open call, or several have
 // one, the request is refused. A call that was given up counts as open until the server answers
 // it, at most for a minute: another session never decides about it. A server that asks after its
@@ -62,7 +62,7 @@ type Options struct {
 	// Dir is the working directory of all servers. Sessions with different directories then
 	// share them. Default: "", the Cwd of the sessions.
 	Dir string
-	// Linger is how long a server goes on when no session needs it any more. Default: 0,
+	// Linger is how long a server keeps running when no session needs it any more. Default: 0,
 	// which is 30 s; negative: it ends at once.
 	Linger time.Duration
 	// Marker is a variable that all servers get in their environment, by which a later process
@@ -179,7 +179,7 @@ func (s *Servers) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*s
 	return server, nil
 }
 
-// fingerprint is all that tells two servers apart. It holds secrets: only its hash is kept.
+// fingerprint is everything in which two servers may differ. It holds secrets: only its hash is kept.
 type fingerprint struct {
 	Name, Command string
 	Args, Env     []string

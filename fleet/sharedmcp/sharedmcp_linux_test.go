@@ -213,7 +213,7 @@ func TestASharedServerDoesNotStart(t *testing.T) {
 	require.ErrorAs(t, err, new(*sdk.StartError))
 }
 
-// What the server asks goes to the session whose call is open; a call that is cancelled
+// A request of the server goes to the session whose call is open; a call that is cancelled
 // ends in the server, too; progress comes to its call, under the agent's own token.
 func TestWhatASharedServerAsks(t *testing.T) {
 	t.Parallel()
@@ -258,7 +258,7 @@ func TestWhatASharedServerAsks(t *testing.T) {
 	assert.Len(t, s.started(), 2, "one server, and one call that was cancelled")
 }
 
-// What a server asks about a call that was given up is not answered by another session, whose call is open.
+// A request of a server about a call that was given up is not answered by another session, whose call is open.
 func TestASharedServerAsksAboutACallThatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newSharing(t, sharedmcp.Options{})

@@ -19,7 +19,7 @@ type Host struct {
 	lives  int
 }
 
-// spawn is the next incarnation. done hears how that went.
+// spawn is the next incarnation. done is kept or broken with it.
 type spawn struct {
 	name  string
 	actor *callback.Actor
@@ -27,7 +27,7 @@ type spawn struct {
 }
 
 // NewHost returns a host on sys, with the user's side of cfg, whose agent is initialized.
-// write hears each line for the agent.
+// write gets each line for the agent.
 func NewHost(sys *kernel.System, cfg routertest.Config, write func(line []byte)) (*Host, error) {
 	h := &Host{}
 	var err error

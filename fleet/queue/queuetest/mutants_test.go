@@ -137,7 +137,7 @@ func (h hasty) Finish(ctx context.Context, l queue.Lease, result json.RawMessage
 	return nil
 }
 
-// dropping tells of no more than one change for each look.
+// dropping reports at most one change for each look.
 type dropping struct{ queue.Queue }
 
 func (d dropping) Watch(ctx context.Context) iter.Seq2[queue.Change, error] {

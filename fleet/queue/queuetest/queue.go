@@ -33,8 +33,8 @@ type Queue struct {
 	Cut func() (restore func())
 }
 
-// RunQueue tests the queues that open returns, each of which must be empty. A Watch that
-// tells nothing for 30 s fails.
+// RunQueue tests the queues that open returns, each of which must be empty. A Watch
+// without a change for 30 s fails.
 func RunQueue(t *testing.T, open func(t *testing.T) Queue) {
 	t.Helper()
 	for _, c := range []struct {
@@ -382,7 +382,7 @@ func watchEnds(t *testing.T, q Queue) {
 	offer(t, q, "c")
 }
 
-// Each task has one result, whoever asks for it at the same time.
+// Each task has one result, also if several workers ask for it at the same time.
 func workers(t *testing.T, q Queue) {
 	const tasks, crew = 40, 8
 	var names []string
