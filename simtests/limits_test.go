@@ -2,6 +2,7 @@ package simtests_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
+	"github.com/agent-troupe/troupe/transcript/store"
 )
 
 // timed is a session of which one thing takes its time, in a world where nothing goes wrong:
@@ -290,6 +292,85 @@ func limits() map[string]func(x *timed) {
 			x.Sleep(2 * time.Millisecond)
 			assert.Equal(x, session.StatePassivated, c.State())
 		},
+		"a caller's patience": func(x *timed) {
+			s := &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Delay(x.takes), scripted.Text("done")}}}}
+			s.Misbehave.AnswerDelay = x.takes
+			c := x.Open(&sdk.Options{Limits: sdk.Limits{Control: -1}, OnEvent: x.saw}, s)
+			ctx, leave := context.WithTimeout(x.Context(), x.limit)
+			defer leave()
+			began := x.Elapsed()
+			var err error
+			if x.Rand().IntN(2) == 0 {
+				err = c.SetModel(ctx, "sonnet")
+			} else {
+				var turn *sdk.Turn
+				turn, err = c.Send(ctx, sdk.UserText("go"))
+				require.NoError(x, err)
+				_, err = turn.Result(ctx)
+			}
+			x.took(x.inTime(), began)
+			if x.late {
+				assert.ErrorIs(x, err, context.DeadlineExceeded)
+			} else {
+				assert.NoError(x, err)
+			}
+			x.Run()
+			_, _, err = x.Ask(c, "and again")
+			require.NoError(x, err)
+		},
+		"unread messages": func(x *timed) {
+			most, n := 2+x.Rand().IntN(5), 1+x.Rand().IntN(9)
+			var steps scripted.Steps
+			for range n {
+				steps = append(steps, scripted.Delay(time.Second), scripted.Text("word"))
+			}
+			c := x.opens(&sdk.Options{Limits: sdk.Limits{Messages: most}}, append(steps, scripted.Delay(time.Hour))...)
+			turn, err := c.Send(x.Context(), sdk.UserText("go"))
+			require.NoError(x, err)
+			all := x.Runtime().Sessions()
+			require.Len(x, all, 1)
+			x.Sleep(time.Second / 2)
+			first := all[0].Tree(x.Context()).Unread // they came at one instant
+			x.Sleep(time.Minute)
+			shown := all[0].Tree(x.Context())
+			assert.Equal(x, shown.Unread >= most, c.State() == session.StateAwaitingConsumer, "%d of %d are unread, and the session is %s", shown.Unread, most, c.State())
+			assert.LessOrEqual(x, shown.Unread, max(most, first))
+			assert.Equal(x, most, shown.UnreadLimit)
+			x.Sometimes("the limit of messages was reached", shown.Unread == most)
+			x.Go(func() { _ = x.Read(c, nil) }) // its error is that of the session
+			_, err = turn.Result(x.Context())
+			require.NoError(x, err)
+		},
+		"attempts of a store": func(x *timed) {
+			store := &failing{x: x, fails: x.Rand().IntN(7)}
+			attempts := 1 + x.Rand().IntN(6)
+			c := x.opens(&sdk.Options{Cwd: "/work", SessionStore: store, SessionStoreOptions: session.StoreOptions{Attempts: attempts, Append: time.Hour, Flush: session.StoreEager}}, scripted.Text("done"))
+			turn, err := c.Send(x.Context(), sdk.UserText("go"))
+			require.NoError(x, err)
+			_, err = turn.Result(x.Context())
+			require.NoError(x, err)
+			require.NoError(x, c.Mirrored(x.Context()))
+			require.NoError(x, c.Close(x.Context()))
+			require.NotEmpty(x, store.calls)
+			for i, at := range store.calls[:min(len(store.calls), attempts, store.fails+1)] {
+				if i > 0 {
+					pause := 200 * time.Millisecond << (2 * (i - 1))
+					assert.Equal(x, min(pause, 10*time.Second), at-store.calls[i-1], "attempt %d", i+1)
+				}
+			}
+			x.Run()
+			failed, stored := 0, 0
+			for _, e := range eventsOf[*session.MirrorFailed](x) {
+				failed += e.Entries
+				assert.ErrorIs(x, e.Err, errBroken)
+			}
+			for _, e := range eventsOf[*session.Mirrored](x) {
+				stored += e.Entries
+			}
+			assert.Equal(x, store.stored, stored)
+			assert.Equal(x, store.fails >= attempts, failed > 0)
+			x.Sometimes("a store was given up", failed > 0)
+		},
 		"the exit": func(x *timed) {
 			term := time.Duration(1+x.Rand().IntN(60)) * time.Second
 			s := &scripted.Script{}
@@ -306,6 +387,24 @@ func limits() map[string]func(x *timed) {
 			x.Sometimes("an agent was killed at its end", killed)
 		},
 	}
+}
+
+// failing is a store whose first appends fail.
+type failing struct {
+	store.Memory
+	x      *timed
+	fails  int
+	calls  []time.Duration
+	stored int // entries
+}
+
+func (f *failing) Append(ctx context.Context, key session.StoreKey, entries []json.RawMessage) error {
+	f.calls = append(f.calls, f.x.Elapsed())
+	if len(f.calls) <= f.fails {
+		return errBroken
+	}
+	f.stored += len(entries)
+	return f.Memory.Append(ctx, key, entries)
 }
 
 // hesitant is a spawner that takes its time and starts nothing.

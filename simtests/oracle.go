@@ -18,6 +18,9 @@ import (
 // or "".
 func (w *World) sound(e supervisor.Event) string {
 	failed, ok := e.(*supervisor.ChildFailed)
+	if ok && failed.Reason == nil {
+		return fmt.Sprintf("sound: %s of %s failed for no reason", failed.Child, failed.Supervisor)
+	}
 	if !ok || w.users[failed.Child] || w.meant(failed.Reason) {
 		return ""
 	}

@@ -137,6 +137,9 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	}
 	config.OnCrash = func(c kernel.Crash) {
 		w.note(Event{Kind: "crash", Lane: actorLane(c.Actor), What: fmt.Sprint(c.Reason)})
+		if c.Reason == nil {
+			w.Errorf("sound: %s failed for no reason", actorLane(c.Actor))
+		}
 	}
 	var own runtime.Config
 	if w.c.Runtime != nil {

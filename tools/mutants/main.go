@@ -45,13 +45,13 @@ func flags() (options, error) {
 	flag.StringVar(&o.root, "root", ".", "the `directory` of the module")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the draw")
 	flag.IntVar(&o.n, "n", 420, "how many mutants are drawn")
-	flag.IntVar(&o.histories, "histories", 2000, "how many histories may be played to find a mutant, by all simulations together")
+	flag.IntVar(&o.histories, "histories", 2000, "how many histories may be played to find a mutant, by all simulations together; 0: unit tests alone")
 	flag.IntVar(&o.covered, "covered", 200, "histories of all simulations that say what is executed; 0: what an earlier run has left in -work")
 	flag.IntVar(&o.workers, "workers", 2, "mutants that are tried at once")
 	flag.BoolVar(&o.list, "list", false, "only print what is drawn")
 	flag.BoolVar(&o.sample, "sample", false, "only the mutants of sample.txt, by simulations alone; one that lives is an error")
 	flag.StringVar(&o.results, "results", "", "the `file` that gets what became of each, and of which those that it has are not tried again")
-	flag.BoolVar(&o.again, "again", false, "try those that live in the file of results again")
+	flag.BoolVar(&o.again, "again", false, "draw none: try those of the file of results again that simulations have not found")
 	flag.BoolVar(&o.units, "units", true, "try those that live on unit tests, too")
 	flag.StringVar(&o.work, "work", "", "the `directory` for the copy of the tree and what is built, which is kept. Default: a temporary one")
 	only := flag.String("only", "", "only mutants whose key matches the `expression`")
@@ -98,6 +98,9 @@ func run(ctx context.Context) error {
 func chosen(ctx context.Context, o options, all []*Site) ([]*Site, error) {
 	if o.sample {
 		return sampled(all)
+	}
+	if o.again {
+		return recorded(o.results, all)
 	}
 	x, err := coverage(ctx, o.root, o.work, o.covered)
 	if err != nil {

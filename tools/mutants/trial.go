@@ -105,7 +105,9 @@ func (b *bench) build(ctx context.Context, pkg string) (*unit, error) {
 		}
 		started := time.Now()
 		out, err := b.run(ctx, pkg, u.bin, 0, 5*time.Minute, nil, "-test.short")
-		if u.took = time.Since(started); err != nil {
+		u.took = time.Since(started)
+		fmt.Fprintf(os.Stderr, "the tests of %s take %.1f s\n", pkg, u.took.Seconds())
+		if err != nil {
 			u.err = fmt.Errorf("the tests of %s fail without a mutant: %w\n%s", pkg, err, out)
 		}
 	})
@@ -241,20 +243,15 @@ func (b *bench) unitTests(ctx context.Context, n int, pkgs []string) (Fate, erro
 	return Fate{}, nil
 }
 
-// testsOf are the packages whose tests are those of a file: its own, and then those right
-// above it, which drive it.
+// testsOf are the packages whose tests are those of a file: its own, and those of package
+// actors for what it drives.
 func testsOf(file string) []string {
 	dir := filepath.Dir(file)
 	switch {
-	case dir == "fleet" || dir == "fleet/journal":
-		return []string{"fleet/journal", "fleet"}
-	case dir == "runtime":
-		return []string{"runtime", "sdk"}
-	case dir == "actors":
-		return []string{"actors", "runtime"}
-	case dir == "internal/kernel":
-		return []string{"internal/kernel", "actors"}
-	default:
-		return []string{dir, "actors", "runtime"}
+	case dir == "fleet/journal":
+		return []string{dir, "fleet"}
+	case strings.HasPrefix(dir, "actors/"):
+		return []string{dir, "actors"}
 	}
+	return []string{dir}
 }
