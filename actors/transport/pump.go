@@ -337,7 +337,7 @@ func (k *Link) pumpStderr() {
 		n, err := k.proc.Stderr().Read(buf)
 		k.inStderr.Store(false)
 		k.stderr.add(buf[:n])
-		for rest := buf[:n]; len(rest) > 0; {
+		for rest := buf[:n]; ; {
 			cut := bytes.IndexByte(rest, '\n')
 			if cut < 0 {
 				line = append(line, rest...)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// broken is a program with a site of each operator. What it prints shows each of them.
+// broken is a program with a site of each operator. Its output shows each of them.
 const broken = `package main
 
 import (

@@ -9,6 +9,7 @@ var (
 	afterHistories = regexp.MustCompile(`seed \d+, after (\d+) histor`)
 	watchdogSeed   = regexp.MustCompile(`simtests: Test[^\s,]+, seed \d*?(\d{1,6}),`)
 	crashedBubble  = regexp.MustCompile(`(?s)^panic: .*?synctest bubble (\d+)`) // one for each history
+	assertion      = regexp.MustCompile(`(?m)^\s+Error Trace:`)
 	oracle         = regexp.MustCompile(`[a-z_]+_test\.go:\d+: ([a-z-]+):`)
 )
 
@@ -16,6 +17,9 @@ var (
 // found it, by the output of its test.
 func Found(out string) (took, by string) {
 	took, by = "?", "the end of the test's process"
+	if assertion.MatchString(out) {
+		by = "a check of the scenario's own"
+	}
 	if m := afterHistories.FindStringSubmatch(out); m != nil {
 		took = m[1]
 	} else if m := watchdogSeed.FindStringSubmatch(out); m != nil {
