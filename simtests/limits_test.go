@@ -295,7 +295,7 @@ func limits() map[string]func(x *timed) {
 		"a caller's patience": func(x *timed) {
 			s := &scripted.Script{Turns: []scripted.Turn{{Steps: scripted.Steps{scripted.Delay(x.takes), scripted.Text("done")}}}}
 			s.Misbehave.AnswerDelay = x.takes
-			c := x.Open(&sdk.Options{Limits: sdk.Limits{Control: -1}, OnEvent: x.saw}, s)
+			c := x.Open(&sdk.Options{Limits: session.Limits{Control: -1}, OnEvent: x.saw}, s)
 			ctx, leave := context.WithTimeout(x.Context(), x.limit)
 			defer leave()
 			began := x.Elapsed()
@@ -324,7 +324,7 @@ func limits() map[string]func(x *timed) {
 			for range n {
 				steps = append(steps, scripted.Delay(time.Second), scripted.Text("word"))
 			}
-			c := x.opens(&sdk.Options{Limits: sdk.Limits{Messages: most}}, append(steps, scripted.Delay(time.Hour))...)
+			c := x.opens(&sdk.Options{Limits: session.Limits{Messages: most}}, append(steps, scripted.Delay(time.Hour))...)
 			turn, err := c.Send(x.Context(), sdk.UserText("go"))
 			require.NoError(x, err)
 			all := x.Runtime().Sessions()
