@@ -35,8 +35,8 @@ type box struct {
 	now     time.Time
 
 	known, carrying, stepped, done bool
-	// lost: the machine has panicked, and an empty one is in its place.
-	lost bool
+	wrecked                        bool // a batch was carried out in part
+	lost                           bool // an empty machine is in the place of one that cannot be trusted
 }
 
 // handle ends an attempt.
@@ -44,6 +44,7 @@ type handle struct {
 	ctx, hard context.Context
 	stop      func() // interrupts it
 	kill      func() // ends it and its processes at once
+	began     bool   // the carrier has started it
 	over      *kernel.Promise[struct{}]
 }
 
@@ -184,6 +185,11 @@ func (a *jobActor) Handle(c *kernel.Context[message], m message) error {
 		if b.lost {
 			return nil
 		}
+		if m.err != nil { // what was left of the batch will never be done
+			b.wrecked = true
+			c.Commit()
+			return m.err
+		}
 		b.carrying = m.halted
 		if m.halted {
 			c.Commit()
@@ -257,12 +263,20 @@ func (a *jobActor) advance(c *kernel.Context[message]) {
 	batch, now := b.batch, b.now
 	b.batch, b.stepped, b.carrying = nil, false, true
 	b.exec.Go(func() {
-		halted := false
-		if err := guard("the carrier", func() error { halted = b.carrier.carry(b.ctx, now, batch); return nil }); err != nil {
-			b.fail(err)
-		}
-		b.self.Tell(nil, carried{halted})
+		var done carried
+		done.err = guard("the carrier", func() error { done.halted = b.carrier.carry(b.ctx, now, batch); return nil })
+		abandon(batch)
+		b.self.Tell(nil, done)
 	})
+}
+
+// abandon ends the attempts of a batch that were not started: it was not carried out to its end.
+func abandon(batch []work) {
+	for _, w := range batch {
+		if _, is := w.effect.(launch); is && !w.handle.began {
+			w.handle.over.Resolve(struct{}{})
+		}
+	}
 }
 
 // handOver carries an effect out, or leaves it to the carrier.
@@ -287,7 +301,7 @@ func (b *box) handOver(e effect) {
 func (b *box) newHandle() *handle {
 	ctx, stop := context.WithCancel(b.env.ctx)
 	hard, kill := context.WithCancel(b.hard)
-	return &handle{ctx, hard, stop, func() { kill(); stop() }, kernel.NewPromise[struct{}]()}
+	return &handle{ctx: ctx, hard: hard, stop: stop, kill: func() { kill(); stop() }, over: kernel.NewPromise[struct{}]()}
 }
 
 // carryOut carries out an effect of a note.

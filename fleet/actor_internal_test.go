@@ -124,3 +124,29 @@ func TestADeadlineWithoutAnActor(t *testing.T) {
 		assert.Equal(t, ttl*7/8, killed)
 	})
 }
+
+// panics is a file system with a bug.
+type panics struct{ journal.FS }
+
+func (p panics) Mkdir(name string) error {
+	if strings.HasPrefix(name, attemptsDir+"/long") { // for the answer that is in a file
+		panic("a bug")
+	}
+	return p.FS.Mkdir(name)
+}
+
+// The carrier panics in the middle of a batch: the job ends with an error, and does not wait for
+// what was left of the batch.
+func TestTheCarrierPanics(t *testing.T) {
+	t.Parallel()
+	c := newCrashes(t)
+	c.job.FS = panics{c.disk}
+	h, err := Start(t.Context(), c.job)
+	require.NoError(t, err)
+	for _, err = range h.Results(t.Context()) { //nolint:revive // the last one counts
+	}
+	require.ErrorContains(t, err, "a bug")
+	require.ErrorAs(t, err, new(*StoppedError))
+	<-h.Done()
+	assert.Equal(t, stopError, h.Snapshot().Stop.Reason)
+}

@@ -13,6 +13,7 @@ func (r *runner) launch(l launch, h *handle) {
 	a := &attempt{launch: l, handle: h, task: l.with.task, shellLimit: defaultVerifyTimeout, fence: l.with.fence, waits: kernel.NewPromise[struct{}]()}
 	p := l.with.partial
 	a.Text, a.Structured, a.ToolCalls = p.Text, p.Structured, p.ToolCalls
+	h.began = true
 	r.exec.Go(func() {
 		defer h.over.Resolve(struct{}{})
 		defer h.kill()

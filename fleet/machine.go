@@ -62,8 +62,10 @@ type machine struct {
 	left    bool      // the account
 	alarm   time.Time // of the last setAlarm
 	halted  bool
-	final   bool  // no more results
-	err     error // after the results
+	// replaces: it is in the place of a machine that cannot be trusted any more.
+	replaces bool
+	final    bool  // no more results
+	err      error // after the results
 }
 
 // lost is put in the place of a machine that cannot be trusted any more. tasks is how many it had.
@@ -71,7 +73,7 @@ func (m *machine) lost(stop Stop, err error) (empty *machine, tasks int) {
 	r := m.rules
 	r.account, r.pace, r.wake = nil, nil, nil
 	empty = newMachine(r)
-	empty.stopped, empty.failure, empty.cause = &stop, &stop, err
+	empty.stopped, empty.failure, empty.cause, empty.replaces = &stop, &stop, err, true
 	return empty, len(m.order)
 }
 

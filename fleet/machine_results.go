@@ -239,8 +239,12 @@ func (m *machine) progress(now time.Time) Progress {
 }
 
 // snapshot is the job with its tasks. kept: there are transcripts.
+// With no job it is in the place of one that only the journal knows.
 func (m *machine) snapshot(now time.Time, job string, kept bool) Snapshot {
 	p := m.progress(now)
+	if m.replaces {
+		return Snapshot{Stop: p.Stop}
+	}
 	s := Snapshot{
 		Job: job, Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
 		Stop: p.Stop, ByStatus: maps.Clone(p.ByStatus), Usage: p.Usage, Approvals: m.approvals(),

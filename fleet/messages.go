@@ -26,8 +26,11 @@ type note interface {
 type (
 	// fed is an input.
 	fed struct{ in input }
-	// carried: what the last batch wanted is done. From: the carrier.
-	carried struct{ halted bool }
+	// carried: what the last batch wanted is done, or the carrier has panicked. From: the carrier.
+	carried struct {
+		halted bool
+		err    error
+	}
 	// closed: all files are written. From: the carrier.
 	closed struct{ err error }
 	// nextResult asks for the next result that no reader has had. From: a reader.

@@ -72,7 +72,7 @@ func (p *parent) ChildDown(c *kernel.Context[toParent], d kernel.Down) error {
 	if reason == nil {
 		reason = errors.New("the actor of the job stopped before the job had ended")
 	}
-	if b.outbox.Broken() || b.quick.Broken() {
+	if b.wrecked || b.outbox.Broken() || b.quick.Broken() {
 		return p.collapse(c, reason)
 	}
 	return p.do(c, p.sup.ChildDown(c.Now(), "job", p.n, reason))
@@ -112,6 +112,8 @@ func (p *parent) collapse(c *kernel.Context[toParent], reason error) error {
 	empty, tasks := b.m.lost(stop, reason)
 	b.lost, b.carrying, b.m = true, true, empty
 	b.outbox, b.quick = kernel.Outbox[effect]{}, kernel.Outbox[effect]{}
+	abandon(b.batch)
+	b.batch = nil
 	b.exec.Go(func() {
 		for _, h := range handles { //troupe:maporder all of them
 			_, _ = h.over.Wait(context.Background(), b.exec)

@@ -62,7 +62,7 @@ const (
 // Snapshot returns the job and its tasks as they are now.
 func (h *Handle) Snapshot() Snapshot {
 	s := ask(h.b, func(to *kernel.Promise[Snapshot]) message { return snapshotOf{h.b.job.ID, h.b.root != "", to} })
-	if h.b.lost && len(s.Tasks) == 0 {
+	if s.Job == "" { // the machine was lost
 		stop := s.Stop
 		s = h.b.journaled()
 		s.Stop = stop
