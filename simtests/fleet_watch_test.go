@@ -103,6 +103,12 @@ func (b *batch) got(r *fleet.TaskResult) {
 	b.must(!old || r.Earlier, "exactly-once: a second result of %s", r.ID)
 	b.must(!b.again[r.ID], "exactly-once: %s came twice to one reader", r.ID)
 	b.must(!b.canceled[r.ID] || r.Status == fleet.Canceled, "canceled: %s is %s", r.ID, r.Status)
+	usd, turns := 0.0, 0
+	for i := range r.Attempts {
+		usd, turns = usd+r.Attempts[i].Usage.USD, turns+r.Attempts[i].Usage.Turns
+	}
+	b.must(turns <= r.Usage.Turns && usd < r.Usage.USD+1e-6, "counted: %s has used %d turns and %v dollars, its attempts %d and %v",
+		r.ID, r.Usage.Turns, r.Usage.USD, turns, usd) // a requeue during an attempt adds what has no attempt of its own
 	b.known[r.ID], b.again[r.ID], b.over[r.ID] = r.Status, true, r.Status
 	b.Note("result of %s: %s, earlier %v", r.ID, r.Status, r.Earlier)
 }
