@@ -156,3 +156,16 @@ func TestFilesFit(t *testing.T) {
 		assert.Empty(t, same[s.Key], "%s is in the sample, and equivalent", s.Key)
 	}
 }
+
+// A mutant of the sample that lives is an error, and so is an equivalent one that is found.
+func TestFinish(t *testing.T) {
+	t.Parallel()
+	s := &Site{Key: "a.go | f | negated condition | x", Op: negated}
+	lives := &table{drawn: []*Site{s}, fates: map[string]Fate{s.Key: {}}}
+	require.NoError(t, lives.finish(options{}))
+	require.ErrorContains(t, lives.finish(options{sample: true}), s.Key)
+	found := &table{drawn: []*Site{s}, fates: map[string]Fate{s.Key: {By: "reach"}}, same: map[string]string{s.Key: "nothing can notice"}}
+	require.ErrorContains(t, found.finish(options{}), s.Key)
+	found.same = nil
+	require.NoError(t, found.finish(options{sample: true}))
+}
