@@ -143,7 +143,7 @@ func TestTheCarrierPanics(t *testing.T) {
 	c.job.FS = panics{c.disk}
 	h, err := Start(t.Context(), c.job)
 	require.NoError(t, err)
-	for _, err = range h.Results(t.Context()) { //nolint:revive // the last one counts
+	for _, err = range h.Results(t.Context()) { // the last one counts
 	}
 	require.ErrorContains(t, err, "a bug")
 	require.ErrorAs(t, err, new(*StoppedError))

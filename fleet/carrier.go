@@ -189,6 +189,7 @@ func (c *carrier) close(ctx context.Context) error {
 		errs = append(errs, c.reporter.project(end.results), c.reporter.summarize(&end))
 	}
 	c.kill()
+	c.cut()
 	errs = append(errs, c.shutdown())
 	if stop := end.progress.Stop; stop != nil && (end.left > 0 || end.cause != nil) {
 		errs = append(errs, &StoppedError{Stop: *stop, Left: end.left, Err: errors.Join(end.cause, context.Cause(ctx))})

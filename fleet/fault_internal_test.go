@@ -187,7 +187,7 @@ func TestAnOutage(t *testing.T) {
 	t.Parallel()
 	p := outagePlan(6, nil)
 	away := outcome{status: NotStarted, retry: true, why: "away", fault: ofProgram, unstarted: true, space: "/w"}
-	require.Equal(t, 3, len(p.running))
+	require.Len(t, p.running, 3)
 	out := p.step(noon, ended{"t0", away}, nil)
 	assert.Equal(t, []string{"t3"}, launched(out), "one failure alone says nothing of the others")
 	out = p.step(noon, ended{"t1", away}, nil)
@@ -206,7 +206,7 @@ func TestAnOutage(t *testing.T) {
 			continue // a task rests longer than the probe
 		}
 		require.Len(t, started, 1)
-		require.Equal(t, 1, len(p.running))
+		require.Len(t, p.running, 1)
 		seen[started[0]]++
 		probes++
 		require.Empty(t, launched(p.step(now, ended{started[0], away}, nil)))

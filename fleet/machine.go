@@ -143,7 +143,7 @@ func (m *machine) step(now time.Time, in input, out []effect) []effect {
 	case ranAgain:
 		m.after--
 	case said:
-		out = append(out, tell{in.Event})
+		out = append(out, tell(in))
 	case remarked:
 		out = m.remark(in.text, out)
 	case woken:

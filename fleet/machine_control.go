@@ -90,7 +90,7 @@ func (m *machine) requeue(n *node, out []effect) []effect {
 
 // obey ends an attempt about whose task somebody has decided. Whatever the attempt came
 // to is void: the decision is in the journal already.
-func (m *machine) obey(n *node, in *ended, out []effect) []effect {
+func (m *machine) obey(n *node, out []effect) []effect {
 	what := n.asked
 	n.asked = steerNone
 	if what == steerCancel {

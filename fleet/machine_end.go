@@ -132,7 +132,7 @@ func (m *machine) end(now time.Time, in ended, verdict Status, out []effect) []e
 	}
 	if n.asked != steerNone {
 		n.due = now
-		return m.obey(n, &in, out)
+		return m.obey(n, out)
 	}
 	if verdict != "" {
 		return m.close(n, verdict, "", true, out)

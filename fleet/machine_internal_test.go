@@ -140,7 +140,7 @@ func (w *planWorld) agrees() {
 	for _, n := range w.p.nodes {
 		all.add(n.total())
 	}
-	require.Equal(w.t, all.USD, w.p.usage.USD, "what the job has used is what its tasks have used")
+	require.InDelta(w.t, all.USD, w.p.usage.USD, 1e-9, "what the job has used is what its tasks have used")
 	for id, n := range w.p.nodes {
 		k := w.journal.tasks[id]
 		require.Equal(w.t, n.starts, k.starts, "starts of %s", id)

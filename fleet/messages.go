@@ -188,7 +188,6 @@ type remains struct {
 	number    int
 	fence     uint64
 	dir       string // "": there is no workspace to clear up
-	ownEnv    map[string]string
 }
 
 // effect is what a machine wants done.
