@@ -29,7 +29,7 @@ func areas() []area {
 		{"actors", []string{"actors", "actors/callback", "actors/child", "actors/hooks", "actors/mcp", "actors/mirror", "actors/router", "actors/transport", "actors/user"}, nil, 29},
 		{"kernel", []string{"internal/kernel"}, nil, 14},
 		{"runtime", []string{"runtime"}, nil, 14},
-		{"fleet's machine", []string{"fleet"}, []string{"fleet/plan*"}, 11},
+		{"fleet's machine", []string{"fleet"}, []string{"fleet/machine*"}, 11},
 		{"journal", []string{"fleet/journal"}, nil, 6},
 	}
 }
