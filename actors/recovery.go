@@ -70,7 +70,7 @@ func (k *Core) ask(c *kernel.Context[machine.LifeInput], e machine.Ask) {
 				then(nil)
 			}
 		}()
-		policy := decide(ctx, e.Failure)
+		policy := decide(ctx, e.Death)
 		answer.Policy, answer.Err = policy, nil
 		return nil // it is set above
 	})

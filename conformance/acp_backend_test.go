@@ -135,7 +135,7 @@ func TestACPAdapterAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.model.Script("denied", modelapi.Say(shell("touch denied")), modelapi.Say(modelapi.Text("Not done.")))
-	r.model.Script("bad", modelapi.Always(modelapi.Reply{Failure: &modelapi.Failure{Status: 400, Type: "invalid_request_error", Times: 9}}))
+	r.model.Script("bad", modelapi.Always(modelapi.Reply{Fault: &modelapi.Fault{Status: 400, Type: "invalid_request_error", Times: 9}}))
 	touch := r.touch("made")
 	o := r.adapter(func(_ context.Context, q *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		if q.ToolName == "Bash" && command(t, q.Input) == "touch made" {

@@ -88,7 +88,7 @@ func TestACP(t *testing.T) {
 	touch := r.touch("made")
 	r.model.Script("denied", modelapi.Say(shell("touch denied")), modelapi.Say(modelapi.Text("Not done.")))
 	r.model.Script("hold", modelapi.Say(r.holding(nil)), modelapi.Say(modelapi.Text("Hold done.")))
-	r.model.Script("bad", modelapi.Always(modelapi.Reply{Failure: &modelapi.Failure{Status: 400, Type: "invalid_request_error", Times: 9}}))
+	r.model.Script("bad", modelapi.Always(modelapi.Reply{Fault: &modelapi.Fault{Status: 400, Type: "invalid_request_error", Times: 9}}))
 	lines := acpEditor(r, "hello [[scn:text]]", touch, "deny: it [[scn:denied]]", "cancel: it [[scn:hold]]", "bad [[scn:bad]]")
 	call := []string{"tool_call pending", "tool_call_update", "permission"}
 	want := []string{"agent_message_chunk", "end_turn"}

@@ -42,7 +42,7 @@ func TestBatch(t *testing.T) {
 		func(c modelapi.Call) modelapi.Reply {
 			reply := modelapi.Reply{Blocks: []modelapi.Block{shell("echo ran >> task-" + c.Arg)}}
 			if c.Arg >= "09" && c.Arg <= "14" {
-				reply.Failure = &modelapi.Failure{Status: 429, Type: "rate_limit_error", Times: 2, RetryAfter: time.Second}
+				reply.Fault = &modelapi.Fault{Status: 429, Type: "rate_limit_error", Times: 2, RetryAfter: time.Second}
 			}
 			return reply
 		},

@@ -41,18 +41,18 @@ func TestBudgetExhausted(t *testing.T) {
 func TestRetriesExhausted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		failure modelapi.Failure
+		failure modelapi.Fault
 		kind    string // of the retry
 	}{
-		"500": {modelapi.Failure{Status: 500, Type: "api_error"}, "server_error"},
-		"529": {modelapi.Failure{Status: 529, Type: "overloaded_error"}, "overloaded"},
-		"429": {modelapi.Failure{Status: 429, Type: "rate_limit_error", RetryAfter: time.Second}, "rate_limit"},
+		"500": {modelapi.Fault{Status: 500, Type: "api_error"}, "server_error"},
+		"529": {modelapi.Fault{Status: 529, Type: "overloaded_error"}, "overloaded"},
+		"429": {modelapi.Fault{Status: 429, Type: "rate_limit_error", RetryAfter: time.Second}, "rate_limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			tc.failure.Times = 1 << 20
-			r.model.Script("down", modelapi.Always(modelapi.Reply{Failure: &tc.failure}))
+			r.model.Script("down", modelapi.Always(modelapi.Reply{Fault: &tc.failure}))
 			o := r.options()
 			o.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 			var retries []*protocol.APIRetryMessage
@@ -134,7 +134,7 @@ func TestExpiredLoginIsToldOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.model.Script("expired", modelapi.Always(modelapi.Reply{
-		Failure: &modelapi.Failure{Status: 401, Type: "authentication_error", Times: 2},
+		Fault: &modelapi.Fault{Status: 401, Type: "authentication_error", Times: 2},
 	}))
 	o := r.options()
 	o.Env["CLAUDE_CODE_MAX_RETRIES"] = "0"

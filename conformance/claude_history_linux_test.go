@@ -121,7 +121,7 @@ func TestWhatADeathLoses(t *testing.T) {
 					died, went := r.recoveries()
 					require.Len(t, died, 1, "no start has failed")
 					require.Len(t, went, 1)
-					lost := died[0].Failure.Lost
+					lost := died[0].Death.Lost
 					require.True(t, lost.Known)
 					file := r.stored(result.SessionID)
 					for _, id := range seen {

@@ -204,8 +204,8 @@ func TestRateLimitIsRetriedByTheAgent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.model.Script("busy", modelapi.Always(modelapi.Reply{
-		Failure: &modelapi.Failure{Status: 429, Type: "rate_limit_error", Times: 1},
-		Blocks:  []modelapi.Block{modelapi.Text("At last.")},
+		Fault:  &modelapi.Fault{Status: 429, Type: "rate_limit_error", Times: 1},
+		Blocks: []modelapi.Block{modelapi.Text("At last.")},
 	}))
 	all, result := r.once(r.options(), "try [[scn:busy]]")
 	assert.Equal(t, "At last.", result.Result)

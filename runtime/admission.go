@@ -51,7 +51,7 @@ type Admission struct {
 	// Measure returns the state of the machine, once a second at most. It must return
 	// quickly. nil: that of this machine, on Linux; elsewhere MaxMemory and MinFreeDisk need
 	// it.
-	Measure func() Machine
+	Measure func() HostUsage
 	// MaxWait is the longest time in the queue; then the error is a *[session.TimeoutError].
 	// Default: 0, as long as the context allows.
 	MaxWait time.Duration
@@ -68,8 +68,8 @@ type LabelLimit struct {
 	StartsPerSecond float64
 }
 
-// Machine is what MaxMemory and MinFreeDisk of [Admission] are compared with.
-type Machine struct {
+// HostUsage is the measured use of this machine, which Admission.MaxMemory and MinFreeDisk limit.
+type HostUsage struct {
 	Memory   int64 // bytes that the processes under this one have in memory
 	FreeDisk int64 // bytes that are free in Admission.DiskDir
 }
@@ -98,7 +98,7 @@ type AdmissionStat struct {
 	Admitted int64          // sessions that got a place, so far
 	Waited   int64          // of these, sessions that had to wait
 	WaitTime time.Duration  // of all of these together
-	Machine  Machine        // as it was measured last; zero without MaxMemory and MinFreeDisk
+	Host     HostUsage      // as it was measured last; zero without MaxMemory and MinFreeDisk
 	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, or a shutdown
 	// Processes and ProcessesQueued are the sessions that have a place for a process, and
 	// those that wait for one, with MaxProcesses or MaxSpawned.
@@ -137,7 +137,7 @@ type admission struct {
 
 func newAdmission(limits Admission, sys *kernel.System) *admission {
 	if limits.Measure == nil {
-		limits.Measure = func() Machine { return measure(limits.DiskDir) }
+		limits.Measure = func() HostUsage { return measure(limits.DiskDir) }
 	}
 	return &admission{
 		clock: sys.Clock(), exec: sys.Executor(),
@@ -256,7 +256,7 @@ func (rt *Runtime) AdmissionStat() AdmissionStat {
 	defer a.mu.Unlock()
 	s := a.stat
 	s.Live, s.Queued, s.ByGroup = a.queue.live, len(a.queue.waiting), maps.Clone(a.queue.byGroup)
-	s.Machine, s.Admitted = a.queue.machine, int64(a.queue.started)
+	s.Host, s.Admitted = a.queue.machine, int64(a.queue.started)
 	for _, p := range a.places {
 		s.Processes += p.queue.live
 		s.ProcessesQueued += len(p.queue.waiting)

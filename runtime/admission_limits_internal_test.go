@@ -16,9 +16,9 @@ import (
 func TestTheQueueWithLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		machine := Machine{FreeDisk: 100}
+		machine := HostUsage{FreeDisk: 100}
 		limits := Admission{
-			MaxMemory: 1000, MemoryEach: 100, MinFreeDisk: 50, Measure: func() Machine { return machine },
+			MaxMemory: 1000, MemoryEach: 100, MinFreeDisk: 50, Measure: func() HostUsage { return machine },
 			Labels: []LabelLimit{
 				{Labels: map[string]string{"model": "big"}, Max: rapid.IntRange(1, 3).Draw(t, "big")},
 				{Labels: map[string]string{"model": "big", "team": "a"}, Max: 1},
@@ -45,7 +45,7 @@ func TestTheQueueWithLimits(t *testing.T) {
 				live = live[1:]
 				wake = q.leave(now, k)
 			case what == 3:
-				machine = Machine{Memory: rapid.Int64Range(0, 1200).Draw(t, "memory"), FreeDisk: rapid.SampledFrom([]int64{10, 100}).Draw(t, "disk")}
+				machine = HostUsage{Memory: rapid.Int64Range(0, 1200).Draw(t, "memory"), FreeDisk: rapid.SampledFrom([]int64{10, 100}).Draw(t, "disk")}
 			case !wake.IsZero():
 				require.True(t, wake.After(now), "it looks again without an end")
 				now = wake
@@ -87,8 +87,8 @@ func TestTheQueueWithLimits(t *testing.T) {
 func TestAFullMachine(t *testing.T) {
 	t.Parallel()
 	measured := 0
-	machine := Machine{Memory: 5000}
-	q := queue{byGroup: map[string]int{}, limits: Admission{MaxMemory: 1000, MemoryEach: 300, Measure: func() Machine { measured++; return machine }}}
+	machine := HostUsage{Memory: 5000}
+	q := queue{byGroup: map[string]int{}, limits: Admission{MaxMemory: 1000, MemoryEach: 300, Measure: func() HostUsage { measured++; return machine }}}
 	now, admitted := time.Unix(0, 0), 0
 	var wake time.Time
 	for range 5 {

@@ -19,7 +19,7 @@ type queue struct {
 	started int        // so far; the first ones come more slowly
 	byLabel []labelled // by the index in limits.Labels
 	rand    kernel.Rand
-	machine Machine
+	machine HostUsage
 	checked time.Time   // when machine was measured
 	recent  []time.Time // starts that have not grown yet; only with MaxMemory
 }

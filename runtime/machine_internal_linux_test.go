@@ -16,7 +16,7 @@ func TestTheMachineIsMeasured(t *testing.T) {
 	_, err := child.StdinPipe()                                                              // it reads until it is killed
 	require.NoError(t, err)
 	require.NoError(t, child.Start())
-	var m Machine
+	var m HostUsage
 	assert.Eventually(t, func() bool { m = measure(t.TempDir()); return m.Memory > 0 }, 10*time.Second, 10*time.Millisecond)
 	require.NoError(t, child.Process.Kill())
 	_ = child.Wait() // it was killed

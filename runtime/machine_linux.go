@@ -13,7 +13,7 @@ const canMeasure = true
 
 // measure returns the memory of all processes under this one, and the free disk of dir.
 // A value that cannot be read counts as zero.
-func measure(dir string) (m Machine) {
+func measure(dir string) (m HostUsage) {
 	parents, pages := map[int]int{}, map[int]int64{}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {

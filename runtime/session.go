@@ -349,7 +349,7 @@ func (s *Session) WritesLost() error { return s.core.User.WritesLost() }
 // *[session.GatesOffError].
 func (s *Session) Killed() bool { return s.core.Link().Status().Late }
 
-func decode(e *user.Entry) protocol.Message {
+func decode(e *user.Delivery) protocol.Message {
 	m := protocol.DecodeMessage(e.Frame)
 	if r, ok := m.(*protocol.ResultMessage); ok {
 		r.BackgroundTasks, r.Recovered = e.Tasks, e.Recovered

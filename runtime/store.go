@@ -277,7 +277,7 @@ func (s *Session) mirrors(spec *Spec, in *dialect.Input) {
 	s.stored.mirror = mirror.New(cfg)
 	in.Children = append(slices.Clone(in.Children), s.stored.mirror.Child())
 	if s.stored.leases == nil && s.rt.private.warnsOfStore() {
-		s.warnings = append(s.warnings, session.Warning{Option: "SessionStore", Problem: "has no leases, so two hosts could run one session at once and mix its histories; let it implement session.Leaser, or see to it that each session runs on one host"})
+		s.warnings = append(s.warnings, session.Warning{Option: "SessionStore", Problem: "has no leases, so two hosts could run one session at once and mix its histories; let it implement session.LeaseStore, or see to it that each session runs on one host"})
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 // have a lease only meanwhile. Its methods are safe for concurrent use, and block.
 type storeLeases struct {
 	store  session.Store
-	leaser session.Leaser // nil: the store gives out none
-	leases session.Leases // the same for its leases that need no renewal
+	leaser session.LeaseStore // nil: the store gives out none
+	leases session.Leases     // the same for its leases that need no renewal
 	ttl    time.Duration
 	clock  kernel.Clock
 	exec   kernel.Executor
@@ -59,7 +59,7 @@ type storeLease struct {
 // newStoreLeases returns nil if the store has no leases.
 func newStoreLeases(store session.Store, ttl time.Duration, rt *Runtime, warn func(string)) *storeLeases {
 	l := &storeLeases{store: store, ttl: ttl, clock: rt.sys.Clock(), exec: rt.sys.Executor(), warn: warn, held: make(map[string]*storeLease)}
-	l.leaser, _ = store.(session.Leaser)
+	l.leaser, _ = store.(session.LeaseStore)
 	l.leases, _ = store.(session.Leases)
 	if l.leaser == nil && l.leases == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 // Mistakes in what happens after the death of an agent are found before one starts.
 func TestMistakesInRecovery(t *testing.T) {
 	t.Parallel()
-	decide := func(context.Context, session.Failure) session.Recovery { return session.RecoverReport }
+	decide := func(context.Context, session.Death) session.Recovery { return session.RecoverReport }
 	for name, tc := range map[string]struct {
 		o     sdk.Options
 		wrong string // the option; "": none

@@ -100,7 +100,7 @@ type WarningIssued struct{ Problem string }
 // Recovering says that the agent's process has died and that another one follows. See
 // Options.MaxRestarts.
 type Recovering struct {
-	Failure Failure       // what died, when, and what was under way
+	Death   Death         // what died, when, and what was under way
 	Policy  Recovery      // what becomes of the messages that were under way
 	Backoff time.Duration // until the next process; it starts later if there is nothing for it to do
 }
@@ -332,11 +332,11 @@ func (e *WarningIssued) LogValue() slog.Value { return slog.StringValue(e.String
 
 func (e *Recovering) String() string {
 	lost := ""
-	if l := &e.Failure.Lost; len(l.Messages)+len(l.Tools) > 0 {
+	if l := &e.Death.Lost; len(l.Messages)+len(l.Tools) > 0 {
 		lost = fmt.Sprintf(", %s and %s of the agent are lost", shown.Count(len(l.Messages), "message"), shown.Count(len(l.Tools), "tool call"))
 	}
 	return fmt.Sprintf("recovering (attempt %d, policy %s, after %v), %s under way%s: %v",
-		e.Failure.Attempt, e.Policy, e.Backoff, shown.Count(len(e.Failure.Messages), "message"), lost, e.Failure.Err)
+		e.Death.Attempt, e.Policy, e.Backoff, shown.Count(len(e.Death.Messages), "message"), lost, e.Death.Err)
 }
 func (e *Recovered) String() string {
 	if e.Message == "" {
@@ -347,8 +347,8 @@ func (e *Recovered) String() string {
 
 // LogValue implements [slog.LogValuer].
 func (e *Recovering) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("policy", string(e.Policy)), slog.Int("attempt", e.Failure.Attempt),
-		slog.Duration("backoff", e.Backoff), slog.Int("messages", len(e.Failure.Messages)), slog.Any("reason", e.Failure.Err))
+	return slog.GroupValue(slog.String("policy", string(e.Policy)), slog.Int("attempt", e.Death.Attempt),
+		slog.Duration("backoff", e.Backoff), slog.Int("messages", len(e.Death.Messages)), slog.Any("reason", e.Death.Err))
 }
 
 // LogValue implements [slog.LogValuer].

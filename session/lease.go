@@ -36,7 +36,7 @@ type LeaseHolder struct {
 // or set Options.ForkSession.
 //
 // It is also the error of a session that has lost its lease to another host, or could not
-// renew it in time ([Leaser]): its agent was killed, and nothing more is written to the store.
+// renew it in time ([LeaseStore]): its agent was killed, and nothing more is written to the store.
 type LeaseError struct {
 	SessionID string      // the agent's id of the session
 	Holder    LeaseHolder // who has it; zero: not known

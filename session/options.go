@@ -145,7 +145,7 @@ type Options struct {
 	// DecideRecovery decides in place of Recovery, for each death. It runs on its own goroutine; nothing is started before
 	// it returns. Its context ends when the session closes. If it panics or returns no policy, the session fails with a
 	// *[RecoveryError]. Together with Recovery it is a *[ConfigError]. nil: Recovery decides.
-	DecideRecovery func(context.Context, Failure) Recovery `json:"-"`
+	DecideRecovery func(context.Context, Death) Recovery `json:"-"`
 	// PassivateAfter is how long a session may be idle until its agent's process is ended. The next
 	// message or control request starts a process that resumes the session. Idle means: the agent
 	// writes nothing, and no turn, control request, request of the agent or background task is open.
@@ -384,7 +384,7 @@ type Options struct {
 	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and
 	// Continue find the session there, on any machine: it is loaded before the agent starts, into a
 	// private configuration directory that is removed with the session. A session that is not in the
-	// store is resumed from the agent's own files. If it implements [Leaser] or [Leases], no two hosts
+	// store is resumed from the agent's own files. If it implements [LeaseStore] or [Leases], no two hosts
 	// run one session. Default: nil. Both: --session-mirror.
 	SessionStore Store `json:"-"`
 	// SessionStoreOptions has the limits of the work with SessionStore. Default: the vendors'. Host only.

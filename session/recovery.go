@@ -50,9 +50,9 @@ func (r Recovery) Known() bool {
 	return false
 }
 
-// Failure is the death of an agent's process, for Options.DecideRecovery and
+// Death is the end of an agent's process, for Options.DecideRecovery and
 // [Recovering].
-type Failure struct {
+type Death struct {
 	State     State           // of the session when the process ended
 	Err       error           // usually an *[ExitError], which names the exit status and the tail of stderr
 	Attempt   int             // which restart a recovery would be since the agent last lived for RestartBackoff.ResetAfter, from 1

@@ -60,7 +60,7 @@ type Store interface {
 	// is repeated. One with the same "uuid" and other content is a new one: the last
 	// counts. Entries without one are added each time. For one key, Troupe does not call it
 	// again before it has returned. The entries must not be changed, and not be kept
-	// without a copy. ctx may have a lease: see [Leaser].
+	// without a copy. ctx may have a lease: see [LeaseStore].
 	Append(ctx context.Context, key StoreKey, entries []json.RawMessage) error
 	// Load yields the entries of a transcript in their order, and an error as the last
 	// thing. It yields nothing for a key that is not known. The entries are the caller's.
@@ -124,7 +124,7 @@ type StoreOptions struct {
 	// Waiting is how many bytes of entries may wait for the store. Further entries are
 	// dropped, and [MirrorFailed] reports it. Default: 64 MiB.
 	Waiting int64 `json:"waiting,omitempty"`
-	// Lease is how long a lease of a [Leaser] lasts when its host dies. It is renewed after a
+	// Lease is how long a lease of a [LeaseStore] lasts when its host dies. It is renewed after a
 	// third of that time. A session that could not renew it for five sixths of the time is
 	// ended with a *[LeaseError]. Default: 60 s; less than 1 s is a *[ConfigError].
 	Lease time.Duration `json:"lease,omitempty"`

@@ -221,7 +221,7 @@ func supervised(w *simtests.World, o *sdk.Options) {
 	if n := w.Rand().IntN(len(policies) + 2); o.MaxRestarts > 0 {
 		switch n {
 		case len(policies):
-			o.DecideRecovery = func(_ context.Context, f session.Failure) session.Recovery {
+			o.DecideRecovery = func(_ context.Context, f session.Death) session.Recovery {
 				w.Sleep(time.Duration(f.Attempt) * time.Second)
 				return policies[f.Attempt%len(policies)]
 			}

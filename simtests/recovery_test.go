@@ -62,26 +62,26 @@ func TestTurnsOutliveTheirAgent(t *testing.T) {
 func TestDecideRecovery(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		decide func(context.Context, session.Failure) session.Recovery
+		decide func(context.Context, session.Death) session.Recovery
 		turn   func(t require.TestingT, result *sdk.ResultMessage, err error)
 		lives  bool
 	}{
 		"continue": {
-			func(context.Context, session.Failure) session.Recovery { return session.RecoverContinue },
+			func(context.Context, session.Death) session.Recovery { return session.RecoverContinue },
 			func(t require.TestingT, result *sdk.ResultMessage, err error) {
 				require.NoError(t, err)
 				require.True(t, result.Recovered)
 			}, true,
 		},
 		"rerun": {
-			func(context.Context, session.Failure) session.Recovery { return session.RecoverRerun },
+			func(context.Context, session.Death) session.Recovery { return session.RecoverRerun },
 			func(t require.TestingT, result *sdk.ResultMessage, err error) {
 				require.NoError(t, err)
 				require.True(t, result.Recovered)
 			}, true,
 		},
 		"report": {
-			func(_ context.Context, f session.Failure) session.Recovery {
+			func(_ context.Context, f session.Death) session.Recovery {
 				if len(f.Messages) == 1 && f.Messages[0].Accepted && len(f.Tools) == 1 && f.State == session.StateRunning && f.Attempt == 1 && f.SessionID != "" {
 					return session.RecoverReport
 				}
@@ -92,14 +92,14 @@ func TestDecideRecovery(t *testing.T) {
 			}, true,
 		},
 		"fail": {
-			func(context.Context, session.Failure) session.Recovery { return session.RecoverFail },
+			func(context.Context, session.Death) session.Recovery { return session.RecoverFail },
 			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
 				require.ErrorAs(t, err, new(*session.ExitError))
 				require.NotErrorAs(t, err, new(*session.RecoveryError))
 			}, false,
 		},
 		"nothing": {
-			func(context.Context, session.Failure) session.Recovery { return "" },
+			func(context.Context, session.Death) session.Recovery { return "" },
 			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
 				require.ErrorAs(t, err, new(*session.RecoveryError))
 				require.ErrorAs(t, err, new(*session.ExitError))
@@ -107,7 +107,7 @@ func TestDecideRecovery(t *testing.T) {
 			}, false,
 		},
 		"no return": {
-			func(context.Context, session.Failure) session.Recovery {
+			func(context.Context, session.Death) session.Recovery {
 				runtime.Goexit()
 				return ""
 			},
@@ -117,7 +117,7 @@ func TestDecideRecovery(t *testing.T) {
 			}, false,
 		},
 		"panic": {
-			func(context.Context, session.Failure) session.Recovery { panic("boom") },
+			func(context.Context, session.Death) session.Recovery { panic("boom") },
 			func(t require.TestingT, _ *sdk.ResultMessage, err error) {
 				require.ErrorAs(t, err, new(*session.RecoveryError))
 				require.ErrorAs(t, err, new(*session.PanicError))
@@ -145,7 +145,7 @@ func TestCloseWhileItIsDecided(t *testing.T) {
 	simtests.Explore(t, simtests.Config{Seeds: 5, AllFaults: true}, func(w *simtests.World) {
 		w.Faults(simtests.CrashInTool(1).AtMost(1))
 		ended := false
-		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1, DecideRecovery: func(ctx context.Context, _ session.Failure) session.Recovery {
+		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1, DecideRecovery: func(ctx context.Context, _ session.Death) session.Recovery {
 			<-ctx.Done()
 			ended = true
 			return session.RecoverContinue

@@ -75,7 +75,7 @@ func (t *deaths) wrong(p *program, r session.EventRecord) string {
 // recovering takes the death of a process. The next one comes no sooner than it says.
 func (t *deaths) recovering(at time.Time, e *session.Recovering) string {
 	t.lapse, t.resent, t.due = e, nil, at.Add(e.Backoff)
-	f := &e.Failure
+	f := &e.Death
 	switch {
 	case f.State.String() != t.was:
 		return fmt.Sprintf("it was %s when its agent died, and was %s", f.State, t.was)

@@ -14,7 +14,7 @@ import (
 const version = 1
 
 // failure is why a request to the agent has no result.
-type failure dialect.Failure
+type failure dialect.Refusal
 
 func (f *failure) Error() string {
 	switch {
@@ -239,7 +239,7 @@ func (c *conn) failOpen(f *failure) {
 		f.Message = strings.TrimSuffix(f.Message+"; "+c.logins(), "; ")
 	}
 	body, err := json.Marshal(struct {
-		Failure *failure `json:"acp_failure"`
+		Refusal *failure `json:"acp_failure"`
 	}{f})
 	if err != nil {
 		c.controlFailed(c.initID, f.Error())

@@ -33,7 +33,7 @@ type (
 	}
 
 	// Deliver is messages for the user. To: the user's stream.
-	Deliver struct{ Entries []Entry }
+	Deliver struct{ Entries []Delivery }
 
 	// Dropped is a message that is dropped as it comes. To: the session's trace.
 	Dropped struct{ Frame protocol.Frame }
@@ -89,8 +89,8 @@ type (
 	// Pause has the reader wait for a Resume. To: transport.
 	Pause struct{}
 
-	// Resume lets it continue. To: transport.
-	Resume struct{}
+	// ReadOn lets it continue. To: transport.
+	ReadOn struct{}
 
 	// Works says whether the agent has anything to do, or may start something by
 	// itself. While it has not, no goroutine waits for its output. To: transport.
@@ -116,7 +116,7 @@ type (
 		Gen       int
 		SessionID string // that the agent was in; "": it did not say
 		Leaf      string // see [Recovery]
-		// The open work: see [session.Failure].
+		// The open work: see [session.Death].
 		Messages []session.FailedMessage
 		Tools    []session.RunningTool
 		Gates    int
@@ -167,7 +167,7 @@ func (Rested) effect()       {}
 func (Works) effect()        {}
 func (Climb) effect()        {}
 func (Pause) effect()        {}
-func (Resume) effect()       {}
+func (ReadOn) effect()       {}
 func (Charge) effect()       {}
 func (Changed) effect()      {}
 func (Emit) effect()         {}
@@ -177,7 +177,7 @@ type ToTransport interface{ ToTransport() }
 
 func (Write) ToTransport()  {}
 func (Pause) ToTransport()  {}
-func (Resume) ToTransport() {}
+func (ReadOn) ToTransport() {}
 func (Works) ToTransport()  {}
 func (Climb) ToTransport()  {}
 
@@ -198,8 +198,8 @@ const (
 	Again                 // an answer that was given before: it may be dropped
 )
 
-// Entry is one message of the user's stream.
-type Entry struct {
+// Delivery is one message of the user's stream.
+type Delivery struct {
 	Frame protocol.Frame
 	Seq   uint64 // its place in the stream
 	// Task is 1 + the place where its background task began; 0: it is of none.

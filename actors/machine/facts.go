@@ -45,7 +45,7 @@ type Facts struct {
 
 // observe takes note of what a content frame, which is about to be pushed, says about
 // turns, tasks and the agent's state.
-func (m *Routing) observe(e *Entry) {
+func (m *Routing) observe(e *Delivery) {
 	f := &e.Frame
 	switch f.Type {
 	case "result":
@@ -69,7 +69,7 @@ func (m *Routing) learned() {
 	m.do(l)
 }
 
-func (m *Routing) result(e *Entry) {
+func (m *Routing) result(e *Delivery) {
 	r, unread := resultOf(e.Frame)
 	if unread != nil {
 		m.emit(&session.NoiseLine{Err: unread})

@@ -37,7 +37,7 @@ func (f *Flow) firm() int64 {
 	return f.weight() - f.PartialBytes - int64(f.Partials)*MessageCost - f.LargeBytes
 }
 
-func (f *Flow) hold(e *Entry) {
+func (f *Flow) hold(e *Delivery) {
 	n := int64(len(e.Frame.Raw))
 	f.Held++
 	f.Bytes += n
@@ -66,7 +66,7 @@ func (m *Routing) resume() {
 func (m *Routing) goOn() {
 	if m.Flow.Paused {
 		m.Flow.Paused = false
-		m.do(Resume{})
+		m.do(ReadOn{})
 	}
 }
 

@@ -87,7 +87,7 @@ func (m *Routing) control(f *protocol.Frame) {
 // content handles a message for the user.
 func (m *Routing) content(f *protocol.Frame) {
 	m.judgeStrays(f)
-	e := Entry{Frame: *f}
+	e := Delivery{Frame: *f}
 	m.place(&e)
 	switch {
 	case f.Type == "stream_event":
@@ -110,7 +110,7 @@ func (m *Routing) mirror(report []byte) {
 }
 
 // push puts a message into the stream.
-func (m *Routing) push(e Entry) {
+func (m *Routing) push(e Delivery) {
 	if m.Flow.Discard {
 		if m.cfg.Traced {
 			m.do(Dropped{e.Frame})
@@ -128,7 +128,7 @@ func (m *Routing) push(e Entry) {
 	e.Seq = m.Flow.Pushed
 	m.Flow.Pushed++
 	if m.entries == nil {
-		m.entries = make([]Entry, 0, max(m.left, 1))
+		m.entries = make([]Delivery, 0, max(m.left, 1))
 	}
 	m.entries = append(m.entries, e)
 }

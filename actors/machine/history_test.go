@@ -207,7 +207,7 @@ func TestWhatIsLost(t *testing.T) {
 			out = l.Step(now, machine.Drawn{Gen: 1}, out)
 			said := events[*session.Recovering](out)
 			require.Len(t, said, 1)
-			require.Equal(t, c.lost, said[0].Failure.Lost)
+			require.Equal(t, c.lost, said[0].Death.Lost)
 		})
 	}
 }
@@ -226,7 +226,7 @@ func TestWhatABranchLoses(t *testing.T) {
 	l.Step(now, machine.Parted{Gen: 1, SessionID: "s", Wanted: machine.Wanted{Shown: []string{"a"}}}, nil)
 	said := events[*session.Recovering](l.Step(now, machine.Drawn{Gen: 1}, nil))
 	require.Len(t, said, 1)
-	require.Equal(t, session.LostHistory{Known: true, Messages: []string{"a"}}, said[0].Failure.Lost)
+	require.Equal(t, session.LostHistory{Known: true, Messages: []string{"a"}}, said[0].Death.Lost)
 }
 
 // TestAnotherWorkspace: an agent that works elsewhere than the session is not used. Where

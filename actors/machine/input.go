@@ -52,7 +52,7 @@ type (
 	// routing itself. From: transport.
 	Echoed struct{ Head []byte }
 
-	// ReaderAsks asks whether a paused reader may continue; [Resume] is a yes. Pressed:
+	// ReaderAsks asks whether a paused reader may continue; [ReadOn] is a yes. Pressed:
 	// the agent does not read its input, or is gone, so both would wait for each other.
 	// From: transport.
 	ReaderAsks struct{ Pressed bool }

@@ -77,8 +77,8 @@ type (
 	// Ask has the user's function decide about a death; [Decided] is its answer. To: the
 	// session actor.
 	Ask struct {
-		Gen     int
-		Failure session.Failure
+		Gen   int
+		Death session.Death
 	}
 
 	// Draw draws the delay before another process; [Drawn] is the answer. To: the session

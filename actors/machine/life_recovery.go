@@ -70,10 +70,10 @@ type Lapse struct {
 }
 
 // failure describes the lapse to the user.
-func (l *Life) failure() session.Failure {
+func (l *Life) death() session.Death {
 	lapse, deaths := l.s.Lapse, &l.s.Deaths
 	p := &lapse.Parted
-	return session.Failure{
+	return session.Death{
 		State: lapse.From, Err: lapse.Why.Err, Attempt: deaths.Attempts, Equal: deaths.Equal, SessionID: p.SessionID,
 		Messages: slices.Clone(p.Messages), Tools: slices.Clone(p.Tools), Gates: p.Gates, Lost: p.Wanted.lost(&lapse.History),
 	}
@@ -201,7 +201,7 @@ func (l *Life) settlePolicy() {
 	s := &l.s
 	if l.cfg.Recovery.Asks && !s.Lapse.Fresh {
 		s.Lapse.Step = LapseAsking
-		l.do(Ask{Gen: s.Gen, Failure: l.failure()})
+		l.do(Ask{Gen: s.Gen, Death: l.death()})
 		return
 	}
 	l.apply(l.cfg.Recovery.Policy)
@@ -244,7 +244,7 @@ func (l *Life) drawn(in Drawn) {
 		return
 	}
 	s.Lapse.Step, s.Lapse.Due = LapseWaiting, l.now.Add(in.Delay)
-	l.do(Emit{&session.Recovering{Failure: l.failure(), Policy: s.Lapse.Policy, Backoff: in.Delay}})
+	l.do(Emit{&session.Recovering{Death: l.death(), Policy: s.Lapse.Policy, Backoff: in.Delay}})
 }
 
 // launchDue is when the next process is to be launched, or the transcript is waited for no

@@ -221,7 +221,7 @@ func TestWhatADeathDoes(t *testing.T) {
 					if asks {
 						ask, ok := out[0].(machine.Ask)
 						require.True(t, ok, name)
-						require.Equal(t, state, ask.Failure.State.String(), name)
+						require.Equal(t, state, ask.Death.State.String(), name)
 						out = l.Step(start, machine.Decided{Gen: 1, Policy: policy}, nil)
 					}
 					_, wrong := errors.AsType[*session.RecoveryError](l.Snapshot().Reason.Err)

@@ -66,7 +66,7 @@ var laws = []law{
 	of("the transcript is read of the process that died", func(s *stage, e machine.ReadHistory) bool {
 		return e.Gen == s.link.Gen && e.SessionID == "the session"
 	}),
-	of("the user is asked about the process that died", func(s *stage, e machine.Ask) bool { return e.Gen == s.link.Gen && e.Failure.Err != nil }),
+	of("the user is asked about the process that died", func(s *stage, e machine.Ask) bool { return e.Gen == s.link.Gen && e.Death.Err != nil }),
 	of("a delay is drawn for the process that died", func(s *stage, e machine.Draw) bool { return e.Gen == s.link.Gen }),
 	of("only to begin a session that was never stored is no attempt", func(s *stage, e machine.Draw) bool {
 		return e.Attempt > 0 || s.past["launch"] < 2

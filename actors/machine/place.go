@@ -41,7 +41,7 @@ func beginning(open []Turn, s sign, says, own bool) []*Turn {
 
 // place notes which turns begin with a content frame, which is about to be pushed,
 // and which background task the frame is of.
-func (m *Routing) place(e *Entry) {
+func (m *Routing) place(e *Delivery) {
 	if len(m.Turns) == 0 && len(m.Facts.Tasks) == 0 && e.Frame.Type != "system" && e.Frame.Type != "result" {
 		return
 	}

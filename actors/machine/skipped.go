@@ -17,7 +17,7 @@ import (
 func (m *Routing) skipped(f protocol.Frame) {
 	o := outlineOf(f.Raw)
 	f.Type, f.Subtype = o.typ, o.subtype
-	e := Entry{Frame: f}
+	e := Delivery{Frame: f}
 	tooLong := f.Oversize().Length > 0
 	content := o.object && !IsControl(o.typ) && tooLong
 	resultErr, answerErr, reason := session.ErrResultBroken, session.ErrAnswerBroken, "the request is no JSON"

@@ -129,8 +129,8 @@ type Routing struct {
 	gates    int                 // of the open ones, those that wait for a person
 	now      time.Time
 	out      []Effect
-	entries  []Entry // not yet delivered
-	left     int     // frames of the batch that is being read, with the present one
+	entries  []Delivery // not yet delivered
+	left     int        // frames of the batch that is being read, with the present one
 }
 
 // New returns a routing without a process.

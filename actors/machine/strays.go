@@ -50,7 +50,7 @@ func (m *Routing) isStray(f *protocol.Frame) bool {
 }
 
 // keepStray keeps a result that is about to be pushed.
-func (m *Routing) keepStray(e *Entry) {
+func (m *Routing) keepStray(e *Delivery) {
 	e.Tasks = m.LiveTasks()
 	if len(m.Strays.Kept) == 0 {
 		m.Strays.Until = m.now.Add(strayWait)
@@ -122,7 +122,7 @@ func (m *Routing) takeStrays() {
 	kept := m.Strays.Kept
 	m.Strays.Kept, m.Strays.Minimal = nil, true
 	for i := range kept {
-		e := Entry{Frame: kept[i].frame}
+		e := Delivery{Frame: kept[i].frame}
 		m.observe(&e)
 		m.deliver() // what came before
 		for _, o := range e.Ends {

@@ -18,8 +18,8 @@ type Deps struct {
 	MCP     *mcp.Bridge
 }
 
-// Entry describes how a session answers one kind of the agent's requests.
-type Entry struct {
+// Row describes how a session answers one kind of the agent's requests.
+type Row struct {
 	Actor string // name of the kind's actor; its parent is callbacks
 	// People are the subtypes whose answer may have to wait for a person, Others the other
 	// subtypes of the kind.
@@ -36,7 +36,7 @@ type Entry struct {
 
 // entries is the registry. A new kind is a constant in package session, an entry here,
 // and the package of its behaviour.
-var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
+var entries = [session.KindOther]Row{ //nolint:gochecknoglobals // only read
 	session.KindPermission: {
 		Actor: "permission", People: []string{"can_use_tool"},
 		Denial: func(d *Deps, f protocol.Frame, reason string) ([]byte, string) {
@@ -81,9 +81,9 @@ var entries = [session.KindOther]Entry{ //nolint:gochecknoglobals // only read
 
 // Of returns the entry of a kind, which must not be changed. It reports false for
 // [session.KindOther] and unknown kinds.
-func Of(kind session.Kind) (Entry, bool) {
+func Of(kind session.Kind) (Row, bool) {
 	if int(kind) >= len(entries) {
-		return Entry{}, false
+		return Row{}, false
 	}
 	return entries[kind], true
 }
@@ -104,7 +104,7 @@ func KindOf(subtype string) (kind session.Kind, person bool) {
 
 // KindOfActor returns the kind whose requests the actor called name answers.
 func KindOfActor(name string) session.Kind {
-	return session.Kind(slices.IndexFunc(entries[:], func(e Entry) bool { return e.Actor == name }))
+	return session.Kind(slices.IndexFunc(entries[:], func(e Row) bool { return e.Actor == name }))
 }
 
 // Denial answers a request whose callback gave no answer: gates are denied, tools report

@@ -42,7 +42,7 @@ func (a *Actor) Handle(c *kernel.Context[machine.ToTransport], m machine.ToTrans
 		k.works.Store(m.On)
 	case machine.Pause:
 		k.pause()
-	case machine.Resume:
+	case machine.ReadOn:
 		k.resume()
 	case machine.Launch:
 		k.Launch()

@@ -171,7 +171,7 @@ func (s *side) hear() {
 			}
 		case machine.Pause:
 			s.paused = make(chan struct{})
-		case machine.Resume:
+		case machine.ReadOn:
 			close(s.paused)
 			s.paused = nil
 		}

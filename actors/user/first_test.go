@@ -28,13 +28,13 @@ func TestTheFirstTurnHasWhatCameBefore(t *testing.T) {
 	})
 	init, err := protocol.ParseFrame([]byte(`{"type":"system","subtype":"init"}`))
 	require.NoError(t, err)
-	l.Apply(machine.Deliver{Entries: []machine.Entry{{Frame: init}}})
+	l.Apply(machine.Deliver{Entries: []machine.Delivery{{Frame: init}}})
 	turn, err := l.Send(context.Background(), &protocol.UserMessage{})
 	require.NoError(t, err)
 	c, err := l.Consume()
 	require.NoError(t, err)
 	defer c.Release()
-	var got user.Entry
+	var got user.Delivery
 	read := false
 	s.Go(func() {
 		var err error

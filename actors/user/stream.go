@@ -10,16 +10,16 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Entry is one message of the user's stream.
-type Entry struct {
-	machine.Entry
+// Delivery is one message of the user's stream.
+type Delivery struct {
+	machine.Delivery
 	// Turns are the turns that end with this frame, which is then a result.
 	Turns []*Turn
 }
 
 // stream is what was delivered and not yet consumed.
 type stream struct {
-	entries    fifo[machine.Entry]
+	entries    fifo[machine.Delivery]
 	ends       []end  // of turns, with messages that are not consumed, in order
 	next       uint64 // the place of the next entry
 	bytes      int64  // of entries
@@ -52,7 +52,7 @@ const (
 func (u *Side) Rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.stream.entries.compact(func(e *machine.Entry) {
+	u.stream.entries.compact(func(e *machine.Delivery) {
 		if len(e.Frame.Raw) < largePart {
 			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
 		}
@@ -63,7 +63,7 @@ func (u *Side) Rest() {
 const largePart = 16 << 10
 
 // deliver takes messages, which are the stream's from now on.
-func (u *Side) deliver(entries []machine.Entry) {
+func (u *Side) deliver(entries []machine.Delivery) {
 	s := &u.stream
 	for i := range entries {
 		e := &entries[i]
@@ -84,9 +84,9 @@ func (u *Side) deliver(entries []machine.Entry) {
 }
 
 // pop takes the next message; its credit is not paid back yet.
-func (s *stream) pop() Entry {
-	e := Entry{Entry: s.entries.pop()}
-	s.owe(&e.Entry)
+func (s *stream) pop() Delivery {
+	e := Delivery{Delivery: s.entries.pop()}
+	s.owe(&e.Delivery)
 	for len(s.ends) > 0 && s.ends[0].seq == e.Seq {
 		e.Turns = append(e.Turns, s.ends[0].turn)
 		if s.ends = s.ends[1:]; len(s.ends) == 0 {
@@ -96,7 +96,7 @@ func (s *stream) pop() Entry {
 	return e
 }
 
-func (s *stream) owe(e *machine.Entry) {
+func (s *stream) owe(e *machine.Delivery) {
 	n := int64(len(e.Frame.Raw))
 	s.bytes -= n
 	s.unpaid.Messages++
@@ -159,7 +159,7 @@ func (s *stream) releaseBudget() {
 func (u *Side) trim(target int64) {
 	s := &u.stream
 	u.pay(s.bill(false, false), false)
-	kept, weight := fifo[machine.Entry]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
+	kept, weight := fifo[machine.Delivery]{}, s.bytes+int64(s.entries.len())*machine.MessageCost
 	count, bytes := 0, int64(0)
 	for s.entries.len() > 0 {
 		e := s.entries.pop()
@@ -221,12 +221,12 @@ func (c *Consumer) Release() {
 
 // Next returns the next message. At the end of the stream it returns io.EOF
 // after a normal end, or the reason of the session's end.
-func (c *Consumer) Next(ctx context.Context) (Entry, error) { return c.NextOf(ctx, nil) }
+func (c *Consumer) Next(ctx context.Context) (Delivery, error) { return c.NextOf(ctx, nil) }
 
 // NextOf is Next for the messages of one turn. Earlier messages of other turns are
 // dropped. Once the turn has ended and all of its messages were read, it returns
 // io.EOF.
-func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
+func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Delivery, error) {
 	for {
 		e, bill, wake, err := c.next(t)
 		c.u.pay(bill, true)
@@ -234,13 +234,13 @@ func (c *Consumer) NextOf(ctx context.Context, t *Turn) (Entry, error) {
 			return e, err
 		}
 		if err := c.u.await(ctx, wake); err != nil {
-			return Entry{}, err
+			return Delivery{}, err
 		}
 	}
 }
 
 // next returns a message, or the end, or what to wait for; and what has to be paid.
-func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan struct{}, err error) {
+func (c *Consumer) next(t *Turn) (e Delivery, bill machine.Consumed, wake <-chan struct{}, err error) {
 	u := c.u
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -257,11 +257,11 @@ func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan st
 	}
 	switch {
 	case t != nil && t.state == machine.TurnEnded:
-		return Entry{}, bill, nil, io.EOF
+		return Delivery{}, bill, nil, io.EOF
 	case u.terminal && u.reason != nil:
-		return Entry{}, bill, nil, u.reason
+		return Delivery{}, bill, nil, u.reason
 	case u.terminal:
-		return Entry{}, bill, nil, io.EOF
+		return Delivery{}, bill, nil, io.EOF
 	}
 	s.waits = true
 	if u.sum.Stalled {
@@ -269,10 +269,10 @@ func (c *Consumer) next(t *Turn) (e Entry, bill machine.Consumed, wake <-chan st
 	} else if u.owesMuch() {
 		bill = s.bill(false, false)
 	}
-	return Entry{}, bill, s.wake.wait(), nil
+	return Delivery{}, bill, s.wake.wait(), nil
 }
 
 // undecided reports whether an entry may yet turn out to be of a turn.
-func (s *stream) undecided(e *machine.Entry) bool {
+func (s *stream) undecided(e *machine.Delivery) bool {
 	return !s.begun || s.unsure && e.Seq >= s.unsureFrom
 }

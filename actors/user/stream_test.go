@@ -194,7 +194,7 @@ func TestNextOfATurnThatEndsWithoutAResult(t *testing.T) {
 	var end error
 	r.sched.Go(func() {
 		for end == nil {
-			var e user.Entry
+			var e user.Delivery
 			if e, end = c.NextOf(context.Background(), turn); end == nil {
 				lines = append(lines, string(e.Frame.Raw))
 			}

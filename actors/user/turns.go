@@ -28,7 +28,7 @@ func (t *Turn) Done() <-chan struct{} { return t.result.Done() }
 func (t *Turn) Result() (*protocol.ResultMessage, error) { return t.result.Value() }
 
 // owns reports whether an entry is of the turn.
-func (t *Turn) owns(e *Entry) bool {
+func (t *Turn) owns(e *Delivery) bool {
 	return e.Seq >= t.startsAt && !t.overBefore(e.Seq) && (e.Task == 0 || e.Task > t.startsAt)
 }
 

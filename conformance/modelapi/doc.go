@@ -12,7 +12,7 @@
 // the named [Scenario]. The count comes from the request alone, so one session
 // can play many scenarios one after another, a resumed session goes on where it
 // was, and a subagent is scripted by a marker in the prompt it is given. The
-// one thing remembered between calls is how often a [Failure] or a [Cut] was served.
+// one thing remembered between calls is how often a [Fault] or a [Cut] was served.
 //
 // Here live the server, the built-in scenarios ([Builtin]) and the request log.
 // Nothing here knows of Troupe: the package stands on the standard library

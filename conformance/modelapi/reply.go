@@ -27,7 +27,7 @@ func (r Reply) stop() string {
 	return "end_turn"
 }
 
-func (f *Failure) write(w http.ResponseWriter) {
+func (f *Fault) write(w http.ResponseWriter) {
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(f.RetryAfter/time.Second)))
 	}

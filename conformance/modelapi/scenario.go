@@ -62,8 +62,8 @@ type Reply struct {
 	// ChunkDelay is waited after each of them.
 	ChunkDelay time.Duration
 
-	// Failure, when set, is served instead for the first Failure.Times calls.
-	Failure *Failure
+	// Fault, when set, is served instead for the first Fault.Times calls.
+	Fault *Fault
 	// Cut, when set, breaks off the next Cut.Times answers.
 	Cut *Cut
 	// Hang never answers: the call ends when the client leaves or the server
@@ -87,9 +87,9 @@ type Check struct {
 	Explanation string
 }
 
-// Failure is an HTTP error of the endpoint, counted per scenario, argument and
+// Fault is an HTTP error of the endpoint, counted per scenario, argument and
 // step.
-type Failure struct {
+type Fault struct {
 	// Status is the HTTP status. Zero drops the connection without an answer.
 	Status int
 	// Type is the API's error type, such as "rate_limit_error".
@@ -102,7 +102,7 @@ type Failure struct {
 }
 
 // Cut drops the connection in the middle of a streamed answer, counted like a
-// [Failure]. An answer that is not streamed comes whole.
+// [Fault]. An answer that is not streamed comes whole.
 type Cut struct {
 	// After is how many deltas are sent before.
 	After int

@@ -146,20 +146,20 @@ func dialogScenarios() map[string]Scenario {
 }
 
 func failureScenarios() map[string]Scenario {
-	fail := func(f Failure, then string) Scenario {
-		return Scenario{Always(Reply{Failure: &f, Blocks: []Block{Text(then)}})}
+	fail := func(f Fault, then string) Scenario {
+		return Scenario{Always(Reply{Fault: &f, Blocks: []Block{Text(then)}})}
 	}
 	return map[string]Scenario{
-		"err429":        fail(Failure{Status: 429, Type: "rate_limit_error", Times: 2, RetryAfter: time.Second}, "Recovered from 429."),
-		"err500":        fail(Failure{Status: 500, Type: "api_error", Times: 2}, "Recovered from 500."),
-		"err529":        fail(Failure{Status: 529, Type: "overloaded_error", Times: 2}, "Recovered from 529."),
-		"err400":        fail(Failure{Status: 400, Type: "invalid_request_error", Times: forever}, "never"),
-		"err403":        fail(Failure{Status: 403, Type: "permission_error", Times: forever}, "never"),
-		"err413":        fail(Failure{Status: 413, Type: "request_too_large", Times: forever}, "never"),
-		"err401":        fail(Failure{Status: 401, Type: "authentication_error", Times: forever}, "never"),
-		"err500forever": fail(Failure{Status: 500, Type: "api_error", Times: forever}, "never"),
+		"err429":        fail(Fault{Status: 429, Type: "rate_limit_error", Times: 2, RetryAfter: time.Second}, "Recovered from 429."),
+		"err500":        fail(Fault{Status: 500, Type: "api_error", Times: 2}, "Recovered from 500."),
+		"err529":        fail(Fault{Status: 529, Type: "overloaded_error", Times: 2}, "Recovered from 529."),
+		"err400":        fail(Fault{Status: 400, Type: "invalid_request_error", Times: forever}, "never"),
+		"err403":        fail(Fault{Status: 403, Type: "permission_error", Times: forever}, "never"),
+		"err413":        fail(Fault{Status: 413, Type: "request_too_large", Times: forever}, "never"),
+		"err401":        fail(Fault{Status: 401, Type: "authentication_error", Times: forever}, "never"),
+		"err500forever": fail(Fault{Status: 500, Type: "api_error", Times: forever}, "never"),
 		"hang":          {Always(Reply{Hang: true})},
-		"reset":         fail(Failure{Times: forever}, "never"),
+		"reset":         fail(Fault{Times: forever}, "never"),
 		"html":          {Always(Reply{Raw: &Raw{ContentType: "text/html", Body: "<html><body>502 Bad Gateway</body></html>"}})},
 		"empty":         {Always(Reply{Raw: &Raw{}})},
 		"garbage":       {Always(Reply{Raw: &Raw{Body: "event: message_start\ndata: {\"type\":\"message_start\",\n\nnot an event\n\n"}})},

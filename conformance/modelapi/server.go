@@ -200,8 +200,8 @@ func (s *Server) record(entry *Request) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	reply := s.reply(entry)
 	fail, cut := s.spoil(entry.Marker, reply)
-	if fail && reply.Failure.Status != 0 {
-		reply.Failure.write(w)
+	if fail && reply.Fault.Status != 0 {
+		reply.Fault.write(w)
 		return
 	}
 	if reply.Hang {
@@ -247,18 +247,18 @@ func (s *Server) reply(entry Request) Reply {
 
 // spoil counts the call and says whether it fails or is cut.
 func (s *Server) spoil(m Marker, r Reply) (fail, cut bool) {
-	if r.Failure == nil && r.Cut == nil {
+	if r.Fault == nil && r.Cut == nil {
 		return false, false
 	}
 	s.mu.Lock()
 	s.tries[m]++
 	left := s.tries[m]
 	s.mu.Unlock()
-	if r.Failure != nil {
-		if left <= r.Failure.Times {
+	if r.Fault != nil {
+		if left <= r.Fault.Times {
 			return true, false
 		}
-		left -= r.Failure.Times
+		left -= r.Fault.Times
 	}
 	return false, r.Cut != nil && left <= r.Cut.Times
 }

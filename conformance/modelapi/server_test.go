@@ -223,9 +223,9 @@ func TestFailuresComeBeforeCuts(t *testing.T) {
 	t.Parallel()
 	s := start(t, modelapi.Config{})
 	s.Script("rough", modelapi.Always(modelapi.Reply{
-		Blocks:  []modelapi.Block{modelapi.Text("at last")},
-		Failure: &modelapi.Failure{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Times: 1},
-		Cut:     &modelapi.Cut{After: 0, Times: 1},
+		Blocks: []modelapi.Block{modelapi.Text("at last")},
+		Fault:  &modelapi.Fault{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Times: 1},
+		Cut:    &modelapi.Cut{After: 0, Times: 1},
 	}))
 	var got []string
 	for range 3 {

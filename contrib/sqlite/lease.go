@@ -11,7 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/transcript/store"
 )
 
-// AcquireLease implements [session.Leaser].
+// AcquireLease implements [session.LeaseStore].
 func (s *Store) AcquireLease(ctx context.Context, r session.LeaseRequest) (l session.Lease, err error) {
 	err = s.grant(ctx, r.Session, func(g *store.Grant) error {
 		l, err = g.Acquire(r, s.now())
@@ -20,12 +20,12 @@ func (s *Store) AcquireLease(ctx context.Context, r session.LeaseRequest) (l ses
 	return l, err
 }
 
-// RenewLease implements [session.Leaser].
+// RenewLease implements [session.LeaseStore].
 func (s *Store) RenewLease(ctx context.Context, l session.Lease, ttl time.Duration) error {
 	return s.grant(ctx, l.Session, func(g *store.Grant) error { return g.Renew(l, ttl, s.now()) })
 }
 
-// ReleaseLease implements [session.Leaser].
+// ReleaseLease implements [session.LeaseStore].
 func (s *Store) ReleaseLease(ctx context.Context, l session.Lease) error {
 	return s.grant(ctx, l.Session, func(g *store.Grant) error {
 		g.Release(l)

@@ -42,7 +42,7 @@ type Store struct {
 var (
 	_ session.Store          = (*Store)(nil)
 	_ session.StoreSummaries = (*Store)(nil)
-	_ session.Leaser         = (*Store)(nil)
+	_ session.LeaseStore     = (*Store)(nil)
 )
 
 // version is the version of the tables.

@@ -75,19 +75,19 @@ func (Dialect) Initialize(*dialect.Input) (json.RawMessage, error) {
 	return json.RawMessage(`{"subtype":"initialize"}`), nil
 }
 
-// CheckInitialize implements dialect.Dialect: the answer has a [Failure] if the agent did not
+// CheckInitialize implements dialect.Dialect: the answer has a [Refusal] if the agent did not
 // open the session.
 func (d Dialect) CheckInitialize(_ *dialect.Input, response json.RawMessage) error {
 	var answer struct {
-		Failure *Failure `json:"acp_failure"`
+		Refusal *Refusal `json:"acp_failure"`
 	}
 	if err := protocol.Unmarshal(response, &answer); err != nil {
 		return &session.ControlError{Request: "initialize", Message: "the answer cannot be read: " + err.Error()}
 	}
-	if answer.Failure == nil {
+	if answer.Refusal == nil {
 		return nil
 	}
-	return answer.Failure.err()
+	return answer.Refusal.err()
 }
 
 // AfterInitialize implements dialect.Dialect.

@@ -83,8 +83,8 @@ func servers(o *dialect.Input) []wire.MCPServer {
 	return all
 }
 
-// Failure is why the agent did not open the session, in the answer to initialize.
-type Failure struct {
+// Refusal is why the agent did not open the session, in the answer to initialize.
+type Refusal struct {
 	// Method is the request that failed.
 	Method string `json:"method"`
 	// Code and Message are the agent's; Code is 0 if the agent did not answer with an error.
@@ -96,7 +96,7 @@ type Failure struct {
 	Capability string `json:"capability,omitempty"`
 }
 
-func (f *Failure) err() error {
+func (f *Refusal) err() error {
 	switch {
 	case f.Version != 0:
 		return &session.ProtocolVersionError{Backend: Name, Version: strconv.Itoa(f.Version), Major: "1"}

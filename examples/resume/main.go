@@ -30,7 +30,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 	opts.OnEvent = func(e session.EventRecord) {
 		switch e := e.Event.(type) {
 		case *session.Recovering:
-			fmt.Printf("-- the agent died with %d message under way; policy: %s\n", len(e.Failure.Messages), e.Policy)
+			fmt.Printf("-- the agent died with %d message under way; policy: %s\n", len(e.Death.Messages), e.Policy)
 		case *session.Recovered:
 			fmt.Printf("-- the next process got: %s, because %s\n", e.Sent, e.Why)
 		}

@@ -134,7 +134,7 @@ func (o outcome) why() string {
 	return (&sdk.ResultError{Result: o.result}).Error()
 }
 
-// limited replaces err if ctx ended by --timeout.
+// limited adds errTimeLimit to err if ctx ended by --timeout.
 func limited(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errTimeLimit) && !errors.Is(err, errTimeLimit) {
 		return errors.Join(errTimeLimit, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-var _ session.Leaser = (*Dir)(nil)
+var _ session.LeaseStore = (*Dir)(nil)
 
 // leasesFolder has two files for each session that had a lease: what [Grant] says, and one
 // that is locked while that is read, changed, or relied on. No project has that name: see
@@ -28,7 +28,7 @@ const leasesFolder = ".leases"
 // lockPoll is how often a lock that another process has is tried.
 const lockPoll = 5 * time.Millisecond
 
-// AcquireLease implements [session.Leaser]. It needs a file system with locks, such as NFS
+// AcquireLease implements [session.LeaseStore]. It needs a file system with locks, such as NFS
 // since version 4, and clocks that differ by less than the lease's time.
 func (d *Dir) AcquireLease(ctx context.Context, r session.LeaseRequest) (l session.Lease, err error) {
 	err = d.grant(ctx, r.Session, func(g *Grant) error {
@@ -38,12 +38,12 @@ func (d *Dir) AcquireLease(ctx context.Context, r session.LeaseRequest) (l sessi
 	return l, err
 }
 
-// RenewLease implements [session.Leaser].
+// RenewLease implements [session.LeaseStore].
 func (d *Dir) RenewLease(ctx context.Context, l session.Lease, ttl time.Duration) error {
 	return d.grant(ctx, l.Session, func(g *Grant) error { return g.Renew(l, ttl, now(d.Now)) })
 }
 
-// ReleaseLease implements [session.Leaser].
+// ReleaseLease implements [session.LeaseStore].
 func (d *Dir) ReleaseLease(ctx context.Context, l session.Lease) error {
 	return d.grant(ctx, l.Session, func(g *Grant) error {
 		g.Release(l)

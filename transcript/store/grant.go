@@ -9,7 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Grant has the rules of a [session.Leaser] for one session, for stores that keep it: a
+// Grant has the rules of a [session.LeaseStore] for one session, for stores that keep it: a
 // method reads the grant, calls the method of the same purpose, and writes the grant back,
 // in one transaction. Its JSON is what is kept. The zero value says that the session had no
 // lease yet. It outlives the session's transcripts, so that tokens always rise.
@@ -20,7 +20,7 @@ type Grant struct {
 	Free   bool                `json:"free,omitempty"` // it was given back
 }
 
-// Acquire is [session.Leaser].AcquireLease at the time now.
+// Acquire is [session.LeaseStore].AcquireLease at the time now.
 func (g *Grant) Acquire(r session.LeaseRequest, now time.Time) (session.Lease, error) {
 	held := g.Token > 0 && !g.Free && now.Before(g.Until)
 	if held && (r.Dead == nil || !r.Dead(g.Holder)) {
@@ -30,7 +30,7 @@ func (g *Grant) Acquire(r session.LeaseRequest, now time.Time) (session.Lease, e
 	return session.Lease{Session: r.Session, Token: g.Token}, nil
 }
 
-// Renew is [session.Leaser].RenewLease at the time now.
+// Renew is [session.LeaseStore].RenewLease at the time now.
 func (g *Grant) Renew(l session.Lease, ttl time.Duration, now time.Time) error {
 	if err := g.over(l); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (g *Grant) over(l session.Lease) error {
 	return &session.LeaseError{SessionID: l.Session, Lost: true, Holder: g.Holder}
 }
 
-// Release is [session.Leaser].ReleaseLease.
+// Release is [session.LeaseStore].ReleaseLease.
 func (g *Grant) Release(l session.Lease) {
 	if g.over(l) == nil {
 		g.Free = true

@@ -32,7 +32,7 @@ type Memory struct {
 var (
 	_ session.Store          = (*Memory)(nil)
 	_ session.StoreSummaries = (*Memory)(nil)
-	_ session.Leaser         = (*Memory)(nil)
+	_ session.LeaseStore     = (*Memory)(nil)
 )
 
 type stored struct {
@@ -175,7 +175,7 @@ func (m *Memory) Delete(ctx context.Context, key session.StoreKey) error {
 	return nil
 }
 
-// AcquireLease implements [session.Leaser].
+// AcquireLease implements [session.LeaseStore].
 func (m *Memory) AcquireLease(ctx context.Context, r session.LeaseRequest) (session.Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return session.Lease{}, err
@@ -185,7 +185,7 @@ func (m *Memory) AcquireLease(ctx context.Context, r session.LeaseRequest) (sess
 	return m.grant(r.Session).Acquire(r, now(m.Now))
 }
 
-// RenewLease implements [session.Leaser].
+// RenewLease implements [session.LeaseStore].
 func (m *Memory) RenewLease(ctx context.Context, l session.Lease, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (m *Memory) RenewLease(ctx context.Context, l session.Lease, ttl time.Durat
 	return m.grant(l.Session).Renew(l, ttl, now(m.Now))
 }
 
-// ReleaseLease implements [session.Leaser].
+// ReleaseLease implements [session.LeaseStore].
 func (m *Memory) ReleaseLease(ctx context.Context, l session.Lease) error {
 	if err := ctx.Err(); err != nil {
 		return err

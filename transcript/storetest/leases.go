@@ -15,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// tests of a store that implements session.Leaser.
+// tests of a store that implements session.LeaseStore.
 func leaserTests() []leaserTest {
 	return []leaserTest{
 		{"a lease has one holder", oneHolder},
@@ -34,14 +34,14 @@ func leaserTests() []leaserTest {
 
 type leaserTest struct {
 	name string
-	run  func(*testing.T, session.Leaser)
+	run  func(*testing.T, session.LeaseStore)
 }
 
 // leases skips a store without leases.
 func (c leaserTest) leases(t *testing.T, s session.Store) {
-	l, ok := s.(session.Leaser)
+	l, ok := s.(session.LeaseStore)
 	if !ok {
-		t.Skip("the store is no session.Leaser")
+		t.Skip("the store is no session.LeaseStore")
 	}
 	probe, err := l.AcquireLease(t.Context(), request("probe", "probe", time.Hour))
 	supported(t, err)
@@ -53,7 +53,7 @@ func request(id, host string, ttl time.Duration) session.LeaseRequest {
 	return session.LeaseRequest{Session: id, Holder: session.LeaseHolder{Host: host, PID: 17, Since: time.Unix(1800000000, 0).UTC(), Boot: "b"}, TTL: ttl}
 }
 
-func acquired(t *testing.T, s session.Leaser, id, host string, ttl time.Duration) session.Lease {
+func acquired(t *testing.T, s session.LeaseStore, id, host string, ttl time.Duration) session.Lease {
 	t.Helper()
 	l, err := s.AcquireLease(t.Context(), request(id, host, ttl))
 	require.NoError(t, err)
@@ -84,7 +84,7 @@ func under(t *testing.T, l session.Lease) context.Context {
 	return session.WithLease(t.Context(), l)
 }
 
-func oneHolder(t *testing.T, s session.Leaser) {
+func oneHolder(t *testing.T, s session.LeaseStore) {
 	l := acquired(t, s, id, "a", time.Hour)
 	_, err := s.AcquireLease(t.Context(), request(id, "b", time.Hour))
 	taken(t, err, "a")
@@ -100,7 +100,7 @@ func oneHolder(t *testing.T, s session.Leaser) {
 }
 
 // next waits until another host gets the lease.
-func next(t *testing.T, s session.Leaser, host string) (l session.Lease) {
+func next(t *testing.T, s session.LeaseStore, host string) (l session.Lease) {
 	t.Helper()
 	require.Eventually(t, func() (ok bool) {
 		var err error
@@ -110,7 +110,7 @@ func next(t *testing.T, s session.Leaser, host string) (l session.Lease) {
 	return l
 }
 
-func runsOut(t *testing.T, s session.Leaser) {
+func runsOut(t *testing.T, s session.LeaseStore) {
 	first := acquired(t, s, id, "a", time.Millisecond)
 	second := next(t, s, "b")
 	assert.Greater(t, second.Token, first.Token)
@@ -119,7 +119,7 @@ func runsOut(t *testing.T, s session.Leaser) {
 	assert.Greater(t, next(t, s, "c").Token, second.Token, "a renewal sets the time anew")
 }
 
-func staysOut(t *testing.T, s session.Leaser) {
+func staysOut(t *testing.T, s session.LeaseStore) {
 	l := acquired(t, s, id, "a", time.Nanosecond)
 	require.NoError(t, s.Append(under(t, l), whole(), entries(0, 1)))
 	require.NoError(t, s.RenewLease(t.Context(), l, time.Hour))
@@ -128,7 +128,7 @@ func staysOut(t *testing.T, s session.Leaser) {
 	holds(t, s, whole(), entries(0, 1))
 }
 
-func deadHolder(t *testing.T, s session.Leaser) {
+func deadHolder(t *testing.T, s session.LeaseStore) {
 	first := acquired(t, s, id, "a", time.Hour)
 	r := request(id, "b", time.Hour)
 	r.Dead = func(h session.LeaseHolder) bool { return h.Host == "other" }
@@ -141,7 +141,7 @@ func deadHolder(t *testing.T, s session.Leaser) {
 	taken(t, s.Append(under(t, first), whole(), entries(0, 1)), "b")
 }
 
-func givenBack(t *testing.T, s session.Leaser) {
+func givenBack(t *testing.T, s session.LeaseStore) {
 	first := acquired(t, s, id, "a", time.Hour)
 	require.NoError(t, s.ReleaseLease(t.Context(), first))
 	isOver(t, s.RenewLease(t.Context(), first, time.Hour))
@@ -155,7 +155,7 @@ func givenBack(t *testing.T, s session.Leaser) {
 	assert.Empty(t, load(t, s, whole()))
 }
 
-func over(t *testing.T, s session.Leaser) {
+func over(t *testing.T, s session.LeaseStore) {
 	isOver(t, s.RenewLease(t.Context(), session.Lease{Session: id, Token: 1}, time.Hour))
 	isOver(t, s.Append(under(t, session.Lease{Session: id, Token: 1}), whole(), entries(0, 1)))
 	isOver(t, s.Append(under(t, session.Lease{Session: id}), whole(), entries(0, 1)))
@@ -167,7 +167,7 @@ func over(t *testing.T, s session.Leaser) {
 	holds(t, s, whole(), entries(1, 2))
 }
 
-func apart(t *testing.T, s session.Leaser) {
+func apart(t *testing.T, s session.LeaseStore) {
 	l := acquired(t, s, id, "a", time.Hour)
 	o := acquired(t, s, other, "b", time.Hour)
 	isOver(t, s.Append(under(t, o), whole(), entries(0, 1)))
@@ -176,7 +176,7 @@ func apart(t *testing.T, s session.Leaser) {
 	assert.Empty(t, load(t, s, whole()))
 }
 
-func outlives(t *testing.T, s session.Leaser) {
+func outlives(t *testing.T, s session.LeaseStore) {
 	first := acquired(t, s, id, "a", time.Hour)
 	require.NoError(t, s.Append(under(t, first), whole(), entries(0, 1)))
 	require.NoError(t, s.ReleaseLease(t.Context(), first))
@@ -187,7 +187,7 @@ func outlives(t *testing.T, s session.Leaser) {
 	assert.Empty(t, load(t, s, whole()))
 }
 
-func oneOfMany(t *testing.T, s session.Leaser) {
+func oneOfMany(t *testing.T, s session.LeaseStore) {
 	var mu sync.Mutex
 	var got []session.Lease
 	var all sync.WaitGroup
@@ -210,7 +210,7 @@ func oneOfMany(t *testing.T, s session.Leaser) {
 }
 
 // fenced has one host append as fast as it can while another one takes the session over.
-func fenced(t *testing.T, s session.Leaser) {
+func fenced(t *testing.T, s session.LeaseStore) {
 	for round := range 10 {
 		first := acquired(t, s, id, "a", time.Nanosecond)
 		done := make(chan int)
@@ -234,7 +234,7 @@ func fenced(t *testing.T, s session.Leaser) {
 	}
 }
 
-func leaseContext(t *testing.T, s session.Leaser) {
+func leaseContext(t *testing.T, s session.LeaseStore) {
 	l := acquired(t, s, id, "a", time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

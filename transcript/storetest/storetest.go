@@ -18,7 +18,7 @@ import (
 
 // Run tests the stores that open returns, each of which must be empty. A method that
 // returns an error that matches errors.ErrUnsupported the first time it is called skips
-// what needs it; Append and Load are needed. A store that implements session.Leaser is
+// what needs it; Append and Load are needed. A store that implements session.LeaseStore is
 // tested as one. It takes a few seconds at most with a store
 // that answers within a millisecond.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {

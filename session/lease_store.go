@@ -21,7 +21,7 @@ type LeaseRequest struct {
 	Dead func(LeaseHolder) bool
 }
 
-// Leaser is a [Store] whose sessions can be used from several hosts, one at a time.
+// LeaseStore is a [Store] whose sessions can be used from several hosts, one at a time.
 // Options.SessionStore may implement it; package transcript/storetest tests it. A store that
 // implements [Leases], too, grants a session only if both do.
 //
@@ -34,7 +34,7 @@ type LeaseRequest struct {
 // A method that the store cannot offer at present, such as in a directory whose file system
 // has no locks, returns an error that matches errors.ErrUnsupported. The session then runs
 // without a lease, and a warning says so.
-type Leaser interface {
+type LeaseStore interface {
 	Store
 	// AcquireLease gives out a lease. If another holder has one that has not run out, it does
 	// not wait, and returns a *[LeaseError] with that holder.
