@@ -112,7 +112,7 @@ func (s *source) orderOf(e *entry) int {
 	return int(binary.BigEndian.Uint32(sum[:]) >> 1)
 }
 
-// begin takes n tasks from Stream's. Whoever gives them may block.
+// begin takes n tasks from Stream's iterator, which may block.
 func (s *source) begin(ctx context.Context, n int) {
 	turn := kernel.NewPromise[struct{}]()
 	s.turn = turn

@@ -48,8 +48,8 @@ type Approval struct {
 	At   time.Time `json:"at"`
 }
 
-// ErrNoApproval says that no call with the id waits: there was none, somebody has decided,
-// or the task is over.
+// ErrNoApproval says that no call with the id waits: it never did, it was decided, or the
+// task is over.
 var ErrNoApproval = errors.New("no call with this id waits for an approval")
 
 // Kinds of records about approvals.

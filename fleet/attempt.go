@@ -19,7 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// runner runs attempts, each on a task of its own.
+// runner runs attempts, each on a separate task.
 type runner struct {
 	*env
 	records *records
@@ -62,7 +62,7 @@ type attempt struct {
 	refusals refusals                  // of the turn
 	asked    bool                      // a model was
 	ready    bool                      // the agent was
-	proved   time.Time                 // when the machine was told last that the model's API works
+	proved   time.Time                 // when the machine was last notified that the model's API works
 	waits    *kernel.Promise[struct{}] // settled if the attempt was interrupted because a call waits for a person
 	report
 }
@@ -120,7 +120,7 @@ func (r *runner) attempt(ctx context.Context, a *attempt) (o outcome) {
 	return r.conclude(context.WithoutCancel(ctx), a, err)
 }
 
-// cut is the end of an attempt at a limit. What it was doing then says nothing more.
+// cut is the end of an attempt at a limit. The outcome of its work no longer counts.
 type cut struct{ cause, err error }
 
 func (e *cut) Error() string   { return e.cause.Error() }
@@ -181,7 +181,7 @@ func (r *runner) prepare(ctx context.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	a.space = s // no later attempt goes on where Setup has not succeeded
+	a.space = s // no later attempt uses a workspace whose Setup failed
 	a.opts.Cwd = a.space.work()
 	if a.mode == modeResume {
 		a.opts.Resume, a.opts.SessionID = a.session, ""
@@ -225,7 +225,7 @@ func (r *runner) configure(ctx context.Context, a *attempt) error {
 	}
 	if !r.job.Attended {
 		o.Unattended = true
-		o.Limits.StallKill = cmp.Or(o.Limits.StallKill, stallKill) // nobody else ends it
+		o.Limits.StallKill = cmp.Or(o.Limits.StallKill, stallKill) // no person is there to end it
 	}
 	if err := r.permit(a); err != nil {
 		return err
@@ -275,8 +275,8 @@ func (t *Task) template(text string) (*template.Template, error) {
 	return template.New("prompt").Option("missingkey=error").Parse(text)
 }
 
-// fill makes the prompts of the task, and tells a session that is not the first what
-// became of the one before.
+// fill makes the prompts of the task, and prefaces a later session with the fate of the
+// one before.
 func (r *runner) fill(a *attempt) error {
 	a.prompts = nil
 	for _, p := range a.task.prompts() {

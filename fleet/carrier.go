@@ -197,7 +197,7 @@ func (c *carrier) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// shutdown ends what the job has of its own.
+// shutdown ends the resources that belong to the job.
 func (c *carrier) shutdown() error {
 	var err error
 	if c.job.SharedMCP == nil {

@@ -97,7 +97,8 @@ func overBudget(r *sdk.ResultMessage) bool {
 	return r.Subtype == "error_max_budget_usd" || r.TerminalReason == "budget_exhausted"
 }
 
-// maxRetryAfter is the longest wait that is a pause. What takes longer is a spent window.
+// maxRetryAfter is the longest wait that is a pause. A longer one is treated as a used-up
+// quota.
 const maxRetryAfter = 10 * time.Minute
 
 // timeLimit is the end of an attempt at Task.Timeout.

@@ -73,7 +73,7 @@ func (ws *workspaces) command(ctx context.Context, c command) (outputs, error) {
 	if ended != nil {
 		_ = p.Kill()
 	}
-	// What it left in the background holds its outputs open.
+	// Its background processes hold its outputs open.
 	over, stop := kernel.WithTimeout(context.WithoutCancel(ctx), ws.clock, &session.TimeoutError{What: "end of " + c.name, Limit: commandGrace})
 	defer stop()
 	if ended != nil {

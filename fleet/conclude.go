@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
-// suspicion says why a success without a verifier is no success; "": it is one.
+// suspicion says why a success without a verifier does not count, or "".
 func (r *runner) suspicion(ctx context.Context, a *attempt) (string, error) {
 	switch {
 	case strings.TrimSpace(a.Text) == "" && len(a.Structured) == 0:

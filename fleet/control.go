@@ -7,13 +7,13 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Pause starts nothing more until [Handle.Resume]. What runs goes on. The number of
+// Pause stops new attempts until [Handle.Resume]; running attempts continue. The number of
 // [Handle.Retune] stays. A job that is resumed by another process is not paused. Pause waits
 // for nothing, so it may be called from Job.OnEvent; Progress says at once that the job is
 // paused, and a start that is being decided may still follow.
 func (h *Handle) Pause() { h.pause(true) }
 
-// Resume goes on after [Handle.Pause].
+// Resume ends a [Handle.Pause].
 func (h *Handle) Resume() { h.pause(false) }
 
 func (h *Handle) pause(on bool) {
@@ -21,24 +21,24 @@ func (h *Handle) pause(on bool) {
 	h.b.post(paused{on})
 }
 
-// CancelTask ends a task with the status [Canceled]: its attempt is interrupted, and
-// whatever it came to does not count. Tasks that come after it are skipped. When it
-// returns nil the decision is durable; the result follows when the agent's processes are
-// gone. The error matches [ErrNoTask], [ErrTaskOver] or [ErrJobOver], or says that the
-// journal cannot be written. A task that is canceled already is no error.
-// It waits for the job, so Job.OnEvent must not call it, nor Requeue.
+// CancelTask ends a task with the status [Canceled]: its attempt is interrupted, and its
+// outcome does not count. Tasks that come after it are skipped. When it returns nil the
+// decision is durable; the result follows when the agent's processes are gone. The error
+// matches [ErrNoTask], [ErrTaskOver] or [ErrJobOver], or says that the journal cannot be
+// written. Canceling a canceled task is not an error. It waits for the job, so
+// Job.OnEvent must not call it, nor Requeue.
 func (h *Handle) CancelTask(ctx context.Context, id string) error {
 	return h.steer(ctx, id, steerCancel)
 }
 
 // Requeue lets a task run again from the beginning: in a new session and a new workspace,
-// with all of its attempts and its budget. An attempt that is under way is interrupted.
-// A result that the task has is void: it is taken out of results.jsonl, and the next one
-// comes with a higher TaskResult.Requeued, also to a reader who has had the first. Tasks
-// that were skipped because of it are requeued, too; those that have begun stay as they
-// are. A task that has not begun stays in the queue. The usage of all attempts counts for
-// the job. When it returns nil the decision is durable. The error matches [ErrNoTask] or
-// [ErrJobOver], or says that the journal cannot be written.
+// with all of its attempts and its budget. An attempt that is under way is interrupted. A
+// result that the task has is void: it is taken out of results.jsonl, and the next one
+// comes with a higher TaskResult.Requeued, even if the earlier result was already
+// delivered. Tasks that were skipped because of it are requeued, too; those that have
+// begun stay as they are. A task that has not begun stays in the queue. The usage of all
+// attempts counts for the job. When it returns nil the decision is durable. The error
+// matches [ErrNoTask] or [ErrJobOver], or says that the journal cannot be written.
 //
 // A job ends with its last task. Use [Amend] for a job that has ended.
 func (h *Handle) Requeue(ctx context.Context, id string) error {

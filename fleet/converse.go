@@ -83,7 +83,7 @@ func (r *runner) share(ctx context.Context, a *attempt) (release func(), err err
 	return release, err
 }
 
-// sees tells the plan what the agent reports of the API.
+// sees sends the machine the agent's reports of the API.
 func (r *runner) sees(a *attempt, status int, word string, wait time.Duration) {
 	if saw := troubleOf(status, word); saw != 0 {
 		r.post(pressed{a.task.ID, saw, wait})
@@ -150,7 +150,7 @@ func (r *runner) turn(ctx context.Context, a *attempt, text string) error {
 	return r.background(ctx, a)
 }
 
-// background waits for what the agent has left running, which may start turns of its own.
+// background waits for the agent's background tasks, which may start further turns.
 func (r *runner) background(ctx context.Context, a *attempt) error {
 	r.doing(a, "background")
 	reading, stop := context.WithCancel(ctx)
@@ -194,7 +194,7 @@ func (a *attempt) answer(m *sdk.ResultMessage) {
 	a.Text, a.Structured = m.Text(), m.StructuredOutput
 }
 
-// failed is the error of a result that is none.
+// failed returns the error of an unsuccessful result.
 func (a *attempt) failed(now time.Time, m *sdk.ResultMessage) error {
 	if !m.Failed() {
 		return nil

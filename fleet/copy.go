@@ -22,9 +22,9 @@ type copier struct {
 	skipped []string // with the reason
 }
 
-// copyTree copies a directory: regular files with their modes, directories and links. It
-// leaves out the directories of jobs, and what cannot be copied, and warns of both; of the job's
-// own directory nobody needs to be told.
+// copyTree copies a directory: regular files with their modes, directories and links. It leaves
+// out the directories of jobs, and files that cannot be copied, and warns of both, except of the
+// job's own directory.
 func (ws *workspaces) copyTree(from, to string) (err error) {
 	if err := os.Mkdir(to, 0o777); err != nil { //nolint:gosec // as cp makes it; umask decides
 		return err

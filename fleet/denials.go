@@ -7,7 +7,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// maxDenials bounds the denied calls that a result names: an agent can repeat one for ever.
+// maxDenials bounds the denied calls that a result names: an agent can repeat one without
+// end.
 const maxDenials = 20
 
 // refusals are what the model has read of calls that failed, by the id of the call: a result

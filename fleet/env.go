@@ -48,7 +48,7 @@ func (e *env) say(ev Event) {
 // stopError is the reason of a stop because of an error that no other reason is for.
 const stopError = "error"
 
-// fail stops the job with an error of its own.
+// fail stops the job with an error.
 func (e *env) fail(err error) {
 	reason := stopError
 	switch {
@@ -71,7 +71,7 @@ func question[T any](e *env, ask func(*kernel.Promise[T]) message) (T, error) {
 	return to.Wait(context.Background(), e.exec)
 }
 
-// told tells Job.OnEvent. One task at a time calls it: the carrier.
+// told calls Job.OnEvent. One task at a time calls it: the carrier.
 func (e *env) told(ev Event) {
 	if e.job.OnEvent == nil {
 		return

@@ -64,5 +64,5 @@ type Progress struct {
 	Starved time.Duration
 	Started time.Time
 	Paused  bool  // by hand; see Handle.Pause
-	Stop    *Stop // why nothing more starts; nil: the job goes on
+	Stop    *Stop // why nothing more starts; nil while the job continues
 }

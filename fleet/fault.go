@@ -101,7 +101,7 @@ func (r *runner) blame(a *attempt, err error, o *outcome) {
 	exit, early := errors.AsType[*sdk.ExitError](err)
 	switch {
 	case a.mode == modeResume && early && exit.During == "initialize" && unknownSession(exit):
-		// The agent had not stored the session when the host died. That is no fault of the task.
+		// The agent had not stored the session when the host died. The task is not at fault.
 		o.session, o.turns, o.free, o.fault, o.unstarted = "", 0, true, ofTask, false
 	case o.unstarted && a.mode != modeResume:
 		o.session = ""
@@ -129,7 +129,7 @@ func inMemory(o *sdk.Options) bool {
 // provesEach is how often an attempt says that the model's API works.
 const provesEach = 10 * time.Second
 
-// proves tells the plan that the model has answered.
+// proves reports to the machine that the model has answered.
 func (r *runner) proves(a *attempt, m *sdk.AssistantMessage) {
 	now := r.clock.Now()
 	if m.Error != "" || m.APIErrorStatus != 0 || now.Sub(a.proved) < provesEach {

@@ -238,7 +238,7 @@ func (ws *workspaces) uncommitted(ctx context.Context, d *hostgit.Dir, commit st
 	ws.post(remarked{fmt.Sprintf("%s %s not committed in %s, and not in the worktrees", text, verb, top)})
 }
 
-// learn makes a git directory for a workspace that is a repository of its own, such as a
+// learn makes a git directory for a workspace that is itself a repository, such as a
 // copy of one. No agent has run there.
 func (ws *workspaces) learn(ctx context.Context, s *space) error {
 	g := ws.hostGit(ctx)

@@ -53,7 +53,7 @@ func Start(ctx context.Context, job Job) (*Handle, error) {
 }
 
 // Results yields the results of the job, as [Run] does. If the loop ends early, the next
-// one goes on.
+// one continues.
 func (h *Handle) Results(ctx context.Context) iter.Seq2[TaskResult, error] {
 	return func(yield func(TaskResult, error) bool) { h.each(ctx, yield) }
 }
@@ -78,7 +78,7 @@ func (h *Handle) each(ctx context.Context, yield func(TaskResult, error) bool) {
 	}
 }
 
-// Drain starts nothing more. What runs goes on to its end.
+// Drain stops starting attempts and lets running ones finish.
 func (h *Handle) Drain() { h.b.post(drained{Stop{Reason: StopDrained}}) }
 
 // Cancel interrupts what runs, and starts nothing more.
@@ -87,14 +87,14 @@ func (h *Handle) Cancel() {
 	h.b.cancel()
 }
 
-// Kill is Cancel that does not wait for the agents to end in order.
+// Kill cancels the job and kills the agents at once.
 func (h *Handle) Kill() {
 	h.Cancel()
 	h.b.kill()
 }
 
-// Retune sets how many attempts run at the same time; 0 is a pause. With fewer, those that
-// run go on. A job with Job.Pace keeps the number from then on.
+// Retune sets how many attempts run at the same time; 0 is a pause. With fewer, running
+// ones continue. A job with Job.Pace keeps the number from then on.
 func (h *Handle) Retune(concurrency int) { h.b.post(retuned{concurrency}) }
 
 // Progress returns where the job stands.

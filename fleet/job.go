@@ -35,10 +35,10 @@ type Job struct {
 	// Options are the options of every session. nil: the zero value. Cwd is the workspace
 	// of tasks without one. Runtime, if set, runs the job; otherwise the job has its own.
 	//
-	// The session is unattended (Options.Unattended), because nobody is there to answer.
-	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other
-	// calls; with Approvals, it asks a person about them. An agent of the Agent Client Protocol
-	// has no policies; CanUseTool then denies.
+	// The session is unattended (Options.Unattended), because no person is there to answer.
+	// Without CanUseTool and Policy, the policy allows AllowedTools and denies all other calls;
+	// with Approvals, it asks a person about them. An agent of the Agent Client Protocol has no
+	// policies; CanUseTool then denies.
 	//
 	// Limits.StallKill is a minute unless it is set: an agent that is silent for Limits.Stall,
 	// and ignores the interrupt, is killed, and the task is tried again.
@@ -53,7 +53,8 @@ type Job struct {
 	// Configure changes the options of one task, after Task.Options. It is called before
 	// each attempt. nil: no changes.
 	Configure func(context.Context, *Task, *sdk.Options) error
-	// Attended turns Options.Unattended off: CanUseTool then may wait for a person for ever.
+	// Attended turns Options.Unattended off: CanUseTool then may wait for a person without a
+	// limit.
 	Attended bool
 
 	// Concurrency is how many attempts run at the same time. Default: 0, which is 4.
@@ -63,26 +64,26 @@ type Job struct {
 	Pace *Pace
 	// Account names the provider's account that the job uses. Jobs of one runtime with the
 	// same account share its pace, and wait together while it is parked, see MaxPark. Tasks
-	// whose own options have other credentials belong in a job of their own. Default: "",
-	// which is the backend with a hash of the credentials that Options.Env and the
-	// environment name.
+	// whose own options have other credentials belong in a separate job. Default: "", which
+	// is the backend with a hash of the credentials that Options.Env and the environment
+	// name.
 	Account string
-	// MaxPark is the longest wait for the next window of a subscription that is spent. Until
-	// then nothing starts; after it one task finds out for all whether the account works
-	// again, up to a minute later than the agent said. The wait outlives the program: a job
-	// that is resumed goes on waiting. When the window ends is read from the agent's
-	// rate_limit_event or, without one, from the text of its result, where that names a time
-	// with its zone. Where it is not said, or the wait would be longer than this, the job
-	// stops. Default: 0, which is 26 h; negative: the job stops at once.
+	// MaxPark is the longest wait for an exhausted quota of a subscription to reset. Nothing
+	// starts before the reset; then one task probes the account, up to a minute later than
+	// the agent said. The wait outlives the program: a resumed job continues to wait. The
+	// time of the reset comes from the agent's rate_limit_event or, without one, from the
+	// text of its result, if that names a time with its zone. Without a time, or if the wait
+	// would be longer than this, the job stops. Default: 0, which is 26 h; negative: the job
+	// stops at once.
 	MaxPark time.Duration
-	// Patience is how long the job waits for what all of its tasks need and none of them can
-	// mend: an agent's program that does not start, a model's API that fails, a shared MCP server,
-	// a machine that has no descriptors, processes, memory or disk left. Such a failure counts for
-	// nothing, and while it lasts one attempt at a time finds out whether it has passed. Then the
-	// job stops with the reason [StopOutage], and a resume runs what is left. A program that has
-	// not started once in this process gets a minute. An agent in memory has no API that all
-	// tasks share, unless this is set. Default: 0, which is 30 min; negative: none, and these
-	// failures count as the task's own.
+	// Patience is how long the job waits during a failure that affects all of its tasks and that
+	// none of them can fix: an agent's program that does not start, a model's API that fails, a
+	// shared MCP server, a machine that has no descriptors, processes, memory or disk left. Such a
+	// failure does not count, and while it lasts one attempt at a time probes whether it has
+	// passed. After Patience the job stops with the reason [StopOutage], and a resume runs the
+	// other tasks. A program that has not started once in this process gets a minute. An agent in
+	// memory has no API that all tasks share, unless this is set. Default: 0, which is 30 min;
+	// negative: none, and these failures count as the task's own.
 	Patience time.Duration
 	// Out is the directory of the journal, transcripts and workspaces, and of results.jsonl, a
 	// [TaskResult] on each line in the order of the tasks; summary.json, a [Summary]; and
@@ -90,16 +91,16 @@ type Job struct {
 	// if it does not exist, and is empty unless it has the journal of a job; links in it are
 	// not followed. "": nothing is kept, and the job cannot be resumed.
 	Out string
-	// FS keeps what is in Out, but for workspaces and private configuration directories. A
+	// FS stores the files in Out, except workspaces and private configuration directories. A
 	// file system that fails and crashes, such as journaltest.Disk, shows in tests what a job
 	// does then. nil: the directory Out of this machine.
 	FS journal.FS
-	// Queue shares the tasks with other programs, which run the same job with the same tasks
-	// and a directory Out of their own. Each task runs in one of them, with all of its attempts,
-	// and each program has all results. A program that loses the lease of a task kills the
-	// agent's processes at once, and its result is void. Limits such as Concurrency and
-	// FailOn hold for each program. CancelTask, Requeue and Amend decide for this program
-	// alone. Not for [Stream]. nil: the tasks are this program's alone.
+	// Queue shares the tasks with other programs, which run the same job with the same tasks and
+	// a separate directory Out. Each task runs in one of them, with all of its attempts, and
+	// each program has all results. A program that loses the lease of a task kills the agent's
+	// processes at once, and its result is void. Limits such as Concurrency and FailOn hold for
+	// each program. CancelTask, Requeue and Amend decide for this program alone. Not for
+	// [Stream]. nil: the tasks are this program's alone.
 	Queue queue.Queue
 	// Store keeps long answers, diffs and transcripts for the other programs of Queue. nil:
 	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
@@ -112,7 +113,7 @@ type Job struct {
 	// Worker names this program in Queue. No two programs may have the same name. Default:
 	// "", which is the name of the machine, the process id, and a random number.
 	Worker string
-	// Resume goes on with the job whose journal is in Out. Its tasks must be the same ones.
+	// Resume continues the job whose journal is in Out. Its tasks must be the same ones.
 	Resume bool
 
 	// Sample runs only so many of Tasks, spread evenly, to learn from them what all would use
@@ -130,18 +131,18 @@ type Job struct {
 	// while nothing else runs; it is quarantined when MaxStarts hosts in a row have died while it
 	// ran, the last of them while it ran alone. Default: 0, which is 3 times Attempts.
 	MaxStarts int
-	// EqualFailures is the number of failures in a row with the same text, and no turn done
-	// between them, after which a task is given up whatever Attempts says. Default: 0, off.
+	// EqualFailures gives a task up after this many consecutive identical failures without
+	// a completed turn, regardless of Attempts. Default: 0, off.
 	EqualFailures int
 	// Backoff is the delay before a further attempt. Default: up to 1 s, doubled up to 2 min.
 	Backoff supervisor.Backoff
 	// FailOn stops the job when too many tasks have failed. Default: never.
 	FailOn Threshold
 	// Budget limits the job. When it is spent no attempt, no turn and no round of a verifier
-	// starts; a turn that runs may exceed it. The job stops, and its tasks go on when it is
-	// resumed. An event warns at four fifths. nil: no limit.
+	// starts; a turn that runs may exceed it. The job stops, and its tasks continue when it
+	// is resumed. An event warns at four fifths. nil: no limit.
 	Budget *Budget
-	// TaskBudget limits each task that has no budget of its own. nil: no limit.
+	// TaskBudget limits each task without Task.Budget. nil: no limit.
 	TaskBudget *Budget
 	// Subagents limits the subagents of each attempt, and of the job. nil: no limit.
 	Subagents *Subagents
@@ -165,12 +166,11 @@ type Job struct {
 	// it ended, in results.jsonl and in a Snapshot; a result that was read before says pending.
 	// Default: "", nothing.
 	OnAccept string
-	// CommandSpawner starts the commands that run in workspaces: Setup, Teardown,
-	// Verify.Command and OnAccept, each as sh -c. Verifiers run what agents have written: if
-	// Options.Spawner puts agents into containers, this one should put these commands there, too.
-	// Command.Dir is the workspace. If it is a session.Adopter, a job that is resumed first
-	// ends the commands that outlived the earlier process. nil: they run on this machine, with its
-	// environment.
+	// CommandSpawner starts the commands that run in workspaces: Setup, Teardown, Verify.Command
+	// and OnAccept, each as sh -c. Verifiers run what agents have written: if Options.Spawner puts
+	// agents into containers, this one should put these commands there, too. Command.Dir is the
+	// workspace. If it is a session.Adopter, a job that is resumed first ends the commands that
+	// outlived the earlier process. nil: this machine, with its environment.
 	CommandSpawner session.Spawner
 
 	// Approvals let a person answer later the calls that no rule decides. Options.CanUseTool
@@ -180,15 +180,15 @@ type Job struct {
 	// SharedMCP runs the servers of Options.MCPServers that are marked Shared. The caller
 	// closes it. nil: the job has its own, which end with it.
 	SharedMCP *sharedmcp.Servers
-	// SharedMCPDir is the working directory of the servers that the job has of its own, so that
-	// tasks with workspaces of their own share them. Default: "", the directories of the tasks.
+	// SharedMCPDir is the working directory of the job's own servers, so that tasks with
+	// separate workspaces share them. Default: "", the directories of the tasks.
 	SharedMCPDir string
 
 	// Before is asked before every start of a task, also before retries and after a resume:
 	// perhaps the work is done already. nil: every task runs.
 	Before func(context.Context, *Task) (Decision, error)
-	// OnEvent gets what happens, one event at a time, in order. It must return quickly.
-	// nil: nobody does.
+	// OnEvent receives job events, one at a time, in order. It must return quickly.
+	// nil: none.
 	OnEvent func(Event)
 }
 
@@ -257,7 +257,7 @@ func noTasks() error {
 	return &sdk.ConfigError{Option: "Tasks", Problem: "is empty: the job has no tasks, and one that runs nothing has failed", Fix: "give at least one"}
 }
 
-// TaskError is a task that cannot be.
+// TaskError reports an invalid task.
 type TaskError struct {
 	Index int    // in Job.Tasks, from 0
 	ID    string // may be empty

@@ -11,7 +11,7 @@ func (m *machine) catchUp(n *node, out []effect) []effect {
 	return append(out, runAgain{n.id, n.used()})
 }
 
-// used is what is left of the last attempt of a task, or of its workspace.
+// used are the remains of the last attempt of a task, or of its workspace.
 func (n *node) used() *remains {
 	if n.remains != nil {
 		return n.remains

@@ -128,8 +128,8 @@ func (m *machine) deciding(id string) (Approval, error) {
 	return Approval{}, fmt.Errorf("approval %q: %w", id, ErrNoApproval)
 }
 
-// decide takes what a person has said, which the journal has, and lets the task go on. Several
-// calls may wait: the next attempt asks again about those that still do.
+// decide takes a person's decision, which is in the journal, and lets the task continue.
+// Several calls may wait: the next attempt asks again about those that still do.
 func (m *machine) decide(in decided, out []effect) []effect {
 	n := m.nodes[in.task]
 	if c := n.find(in.call); c != nil {

@@ -17,7 +17,7 @@ var (
 	ErrJobOver = errors.New("the job has ended")
 )
 
-// steer is what somebody decides about a task.
+// steer is a person's decision about a task.
 type steer int8
 
 const (
@@ -101,7 +101,7 @@ func (m *machine) obey(n *node, out []effect) []effect {
 }
 
 // reopen takes back the result of a task, and those of the tasks that were skipped because
-// of it. What comes after it and has not begun waits for it again.
+// of it. Tasks after it that have not begun wait for it again.
 func (m *machine) reopen(n *node, out []effect) []effect {
 	m.over--
 	m.waiting++

@@ -72,8 +72,8 @@ func (m *machine) keep(n *node, in *ended) {
 	}
 }
 
-// verdict is the status of a task that ends with its attempt, which is kept already; "": the
-// task goes on, or somebody else decides.
+// verdict is the status of a task that ends with its attempt, which is kept already; "" if
+// the task continues, or another program decides.
 func (m *machine) verdict(now time.Time, in *ended) Status {
 	n := m.nodes[in.id]
 	switch {
@@ -104,8 +104,8 @@ func (m *machine) verdict(now time.Time, in *ended) Status {
 	return ""
 }
 
-// end decides how a task goes on after an attempt. verdict is the status that the queue has
-// agreed to; "": it was not asked.
+// end decides how a task continues after an attempt. verdict is the status that the queue
+// has agreed to; "": it was not asked.
 func (m *machine) end(now time.Time, in ended, verdict Status, out []effect) []effect {
 	n := m.nodes[in.id]
 	if verdict == "" {

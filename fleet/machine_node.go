@@ -14,7 +14,7 @@ type node struct {
 	waits      int     // tasks of after that are not over
 	dependents []*node // the tasks that come right after it, in order
 	status     Status
-	asked      steer     // what somebody wants of the task whose attempt runs
+	asked      steer     // the pending decision about the task whose attempt runs
 	later      []steered // decisions that wait until the queue has answered
 
 	starts   int       // of any kind
@@ -23,7 +23,7 @@ type node struct {
 	spared   bool      // its last start is one of them
 	deaths   int       // hosts in a row that died while it ran
 	alone    bool      // nothing else ran when the last of them died
-	troubled time.Time // since when it has failed by no fault of its own; zero: it has not
+	troubled time.Time // since when it has failed without being at fault, or zero
 	attempts int       // that ended by themselves
 	equal    int       // failures with the text last
 	last     string
@@ -44,7 +44,7 @@ type node struct {
 	said   sayings
 
 	space    space
-	partial  partial // of a session that goes on
+	partial  partial // of a session that continues
 	orphan   bool    // an earlier host died while an attempt was under way
 	tries    []Attempt
 	report   *report // of the last attempt, until the result is made
@@ -99,7 +99,7 @@ const (
 	nodeRests                    // until its backoff is over, or its NotBefore
 	nodeAsks                     // until a person has decided about a call
 	nodeOver                     // has its result
-	nodeWithout                  // will have none in this process: the job stopped while it ran
+	nodeWithout                  // will have no result in this process: the job stopped while it ran
 )
 
 // partial is what turns have said whose attempt did not come to its end.
@@ -141,8 +141,8 @@ func (n *node) ticket() string {
 // is reports whether the attempt with the number runs.
 func (n *node) is(number int) bool { return n != nil && n.state == nodeRuns && n.number == number }
 
-// reset makes a task what it was before its first start, but for the number of its starts,
-// which names its files. What it has used is paid.
+// reset resets a task to its initial state, keeping its start count, which names its
+// files, and its usage.
 func (n *node) reset() {
 	n.paid.add(n.usage)
 	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false

@@ -8,7 +8,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// resource is what all attempts of a job need, and whose failure is no task's fault.
+// resource is what all attempts of a job need, and whose failure counts against no
+// task.
 type resource int8
 
 const (
@@ -41,7 +42,7 @@ type outage struct {
 	trips  int            // probes that failed
 	probe  string         // the task that finds out; "": none
 	worked bool           // since the job began
-	told   bool           // somebody was told that it is held
+	told   bool           // an event said that it is held
 	why    string
 }
 
@@ -57,8 +58,8 @@ const (
 	untried = time.Minute
 )
 
-// fails takes the failure of an attempt, and returns when its task may go on. over: the
-// patience is at its end.
+// fails takes the failure of an attempt, and returns when its task may continue. over:
+// the patience is at its end.
 func (o *outages) fails(now time.Time, id string, in *ended) (due time.Time, over bool) {
 	k := &o.of[in.fault]
 	if k.since.IsZero() {
@@ -204,7 +205,7 @@ func (m *machine) reach(id string, of resource) {
 	}
 }
 
-// suffer rests a task whose attempt has failed by no fault of its own.
+// suffer rests a task whose attempt failed for a shared reason.
 func (m *machine) suffer(now time.Time, n *node, in *ended, out []effect) []effect {
 	n.free++
 	n.spared = true
@@ -230,7 +231,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// renew decides how an attempt begins after one that failed by no fault of its own. One that
+// renew decides how an attempt begins after one that failed for a shared reason. One that
 // was never started has changed nothing but, perhaps, made the workspace.
 func (m *machine) renew(n *node, in *ended) {
 	switch {

@@ -10,8 +10,8 @@ import (
 // maxPark is the longest time that a job waits for the window of a subscription.
 const maxPark = 26 * time.Hour
 
-// parkJitter is how much later than the reset an account goes on, at random: programs on
-// other machines wait for it, too.
+// parkJitter bounds the random delay of an account after the reset: programs on other
+// machines wait for it, too.
 const parkJitter = time.Minute
 
 // park begins a wait of the account, unless it would be longer than the job allows.

@@ -163,7 +163,7 @@ func (m *machine) claimed(in claimed, out []effect) []effect {
 }
 
 // yield rests a task that another program has. A start that was refused has not been one.
-// over is false if somebody has decided about the task meanwhile.
+// over is false if a person has decided about the task meanwhile.
 func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []effect, over bool) {
 	if in.refused {
 		n.starts--
@@ -231,8 +231,8 @@ func (m *machine) taken(in taken) {
 	}
 }
 
-// knows reports whether a result that the queue tells of is not known. One of another program
-// that comes while this one offers its own is news; the echo of the own is not.
+// knows reports whether a result of the queue is new. One of another program that comes while
+// this one offers its own is news; the echo of the own is not.
 func (m *machine) knows(ticket, worker string, fence uint64) bool {
 	n := m.named(ticket)
 	if n == nil || n.state == nodeOver || n.foreign != nil || n.result != nil || n.unkept != nil {

@@ -67,7 +67,7 @@ func (m *machine) letsFan(n *node, call, agent string, now time.Time) (why strin
 	most, f := m.rules.subagents, &n.fan
 	depth := f.depths[agent] + 1
 	if agent != "" && depth == 1 {
-		depth = 2 // nobody has said when this agent began, but it is a subagent
+		depth = 2 // its start was not seen, but it is a subagent
 	}
 	switch {
 	case most.Max < 0:

@@ -61,9 +61,9 @@ type (
 	drained struct{ stop Stop }
 	// retuned: run that many at a time.
 	retuned struct{ concurrency int }
-	// paused: start nothing, or go on.
+	// paused: start nothing, or continue.
 	paused struct{ on bool }
-	// steered: somebody decides about a task.
+	// steered: a decision about a task.
 	steered struct {
 		id    string
 		what  steer
@@ -127,7 +127,7 @@ type (
 	ranAgain struct{}
 	// starving: the machine has too little time for what runs, or has enough again.
 	starving struct{ on bool }
-	// said: something that is told and changes nothing.
+	// said: an event without a change.
 	said struct{ Event }
 	// remarked: a warning about many tasks.
 	remarked struct{ text string }
@@ -167,16 +167,16 @@ type outcome struct {
 	asks      bool          // it was interrupted because a call waits for a person
 	refused   bool          // another program has the task: nothing was started
 	lost      bool          // another program has the task: the attempt was killed
-	fault     resource      // what has failed, if it is shared: then it is no failure of the task
+	fault     resource      // what has failed, if it is shared: then the task has not failed
 	unstarted bool          // the agent was never ready
 	gated     bool          // a breaker did not let it start
-	stops     string        // reason for the whole job; "": it goes on
+	stops     string        // reason for the whole job; "" if it continues
 	after     time.Duration // the least wait before a retry
 	usage     Usage
 	session   string  // to resume; "": none
 	turns     int     // that are done
 	space     string  // workspace
-	left      *report // nil: nothing
+	left      *report // or nil
 }
 
 // remains is what an attempt leaves for those who use its workspace later.
@@ -206,7 +206,7 @@ type (
 		why     string // the attempt before ended
 		slot    int
 		used    Usage   // by earlier attempts, of the task's budget
-		usd     float64 // what is left to spend; 0: no limit
+		usd     float64 // the remaining budget; 0: no limit
 		with    *equipment
 	}
 	// again: the attempt failed, and the next one follows.
@@ -242,7 +242,7 @@ type (
 		id       string
 		slot     int
 		accepted bool
-		left     *remains // nil: there is nothing to clear up
+		left     *remains // nil without work to clear up
 	}
 	// runAgain runs the command after acceptance for a result that was there already.
 	runAgain struct {
@@ -262,7 +262,7 @@ type (
 		to  *kernel.Promise[struct{}] // nil if no caller waits
 		err error
 	}
-	// pausing: the job pauses, or goes on.
+	// pausing: the job pauses or resumes.
 	pausing struct{ on bool }
 	// troubled: nothing starts but one attempt at a time, until something works again or
 	// the patience ends.
@@ -284,7 +284,7 @@ type (
 	}
 	// unparked: the account works again.
 	unparked struct{}
-	// tell tells an event.
+	// tell emits an event.
 	tell struct{ Event }
 	// outdated: a result says more now.
 	outdated struct{}

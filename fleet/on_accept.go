@@ -167,8 +167,8 @@ func (ws *workspaces) runOnAccept(ctx context.Context, a *attempt) ([]byte, erro
 const onAcceptLimit = 10 * time.Minute
 
 // gitFor returns the variables that lead the git of a command to a git directory of the host's,
-// and what is to be called when the command has ended. Where there was no repository before
-// the agent ran, there is none for the command.
+// and a function to call when the command has ended. Without a repository before the agent ran,
+// the command has no repository.
 func (ws *workspaces) gitFor(ctx context.Context, a *attempt, s space) (env []string, leave func(), err error) {
 	leave = func() {}
 	if s.Git != "" {

@@ -17,7 +17,7 @@ type Pace struct {
 	Ceiling int // default: 64
 	// Starved reports whether the machine has too little processor time for what runs. It is
 	// called once a second, and must return quickly. nil: a timer was late by 250 ms, or Linux
-	// says that somebody waits for a processor 90 % of the time, or that the container was
+	// says that a task waits for a processor 90 % of the time, or that the container was
 	// throttled for a quarter of it.
 	Starved func() bool
 }

@@ -24,7 +24,7 @@ func (r *runner) permit(a *attempt) error {
 		o.AllowedTools = nil
 	}
 	if p := o.Policy; p != nil && p.Default == policy.Ask && approvals == nil && !r.job.Attended && o.CanUseTool == nil && o.PermissionPromptToolName == "" {
-		denying := *p // nobody is there to ask: what no rule names is denied, as without a policy
+		denying := *p // no person can be asked: calls that no rule names are denied, as without a policy
 		denying.Default = policy.Deny
 		o.Policy = &denying
 	}

@@ -16,7 +16,7 @@ type TaskPlan struct {
 	ID        string
 	Workspace Workspace // From is absolute
 	Verify    *Verify   // nil: none
-	Budget    *Budget   // nil: none of its own
+	Budget    *Budget   // nil: the job's
 	Timeout   Duration  // of an attempt; 0: none
 	Mode      protocol.PermissionMode
 	Rules     *policy.Rules // nil: CanUseTool or the agent decides

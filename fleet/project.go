@@ -36,7 +36,7 @@ func (r *reporter) outdated() {
 	}
 }
 
-// update writes results.jsonl if it is time. What cannot be written is tried again.
+// update writes results.jsonl if it is time. A failed write is tried again.
 func (r *reporter) update(now time.Time) {
 	if p := &r.projection; p.lags.IsZero() || now.Sub(p.lags) < projectEvery {
 		return

@@ -53,7 +53,7 @@ func sharedConfig(o *sdk.Options) string {
 	getenv := variables(o)
 	for _, key := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"} {
 		if vendor == transcript.Claude && o.Isolation != session.IsolationShared && getenv(key) != "" && o.Env["CLAUDE_CONFIG_DIR"] == "" {
-			return "" // each session has a directory of its own
+			return "" // each session has a separate directory
 		}
 	}
 	root, _ := transcript.Root(vendor, getenv)
@@ -109,7 +109,7 @@ func (j *Job) tight(limit uint64) string {
 	if j.Pace != nil {
 		tasks, most = j.Pace.bounds().WithDefaults().Ceiling, "up to "
 	}
-	if len(j.Tasks) > 0 { // of a stream there are none
+	if len(j.Tasks) > 0 { // a stream has no list
 		tasks = min(tasks, len(j.Tasks))
 	}
 	need := uint64(jobFiles + taskFiles*max(tasks, 0))

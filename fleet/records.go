@@ -22,7 +22,7 @@ const (
 	attemptsDir    = "attempts" // what only some attempts leave
 )
 
-// maxInline is the longest text in the journal. A longer one is in a file of its own.
+// maxInline is the longest text in the journal. A longer one is in a separate file.
 const maxInline = 64 << 10
 
 // records are what a job writes down: the journal, and the files that it names. Attempts
@@ -40,7 +40,7 @@ type records struct {
 // record makes a record. Its data are types of this package, which encode.
 func (r *records) record(kind, task string, attempt int, data any) journal.Record {
 	raw, err := json.Marshal(data)
-	if err != nil { // structured output that is no JSON never gets here
+	if err != nil { // structured output is always JSON
 		raw, _ = json.Marshal(fmt.Sprint("cannot be encoded: ", err))
 	}
 	return journal.Record{At: r.clock.Now().UTC(), Kind: kind, Task: task, Attempt: attempt, Data: raw}

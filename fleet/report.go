@@ -21,8 +21,8 @@ import (
 )
 
 // reportFile is the report for people in Job.Out: one HTML file that needs no network.
-// What agents wrote is text in it, and a Content-Security-Policy allows the report's own
-// script alone.
+// The agents' output is text in it, and a Content-Security-Policy allows the report's
+// own script alone.
 const reportFile = "report.html"
 
 //go:embed report/report.html.tmpl

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// untilReset is how long a limit still holds; 0: nobody has said. The event of the agent
-// counts before the text of its result.
+// untilReset is how long a limit still holds; 0: unknown. The event of the agent counts
+// before the text of its result.
 func untilReset(now time.Time, event *protocol.RateLimitMessage, m *sdk.ResultMessage) time.Duration {
 	if event != nil && event.Info.Status == "rejected" && event.Info.ResetsAt > 0 {
 		return max(time.Unix(int64(event.Info.ResetsAt), 0).Sub(now), 0)

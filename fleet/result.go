@@ -12,7 +12,7 @@ type Status string
 const (
 	Accepted Status = "accepted" // verified, or a success that is not suspicious
 
-	// What the agent did.
+	// The agent's outcome.
 	Rejected   Status = "rejected"   // the verification said no
 	Suspicious Status = "suspicious" // a success without an answer, or without the tool call or change that was expected
 	Incomplete Status = "incomplete" // background work was alive at the end
@@ -39,7 +39,7 @@ const (
 	Skipped  Status = "skipped"  // Before said so, or a task of After was not accepted
 	Canceled Status = "canceled" // by hand; see Handle.CancelTask
 	// Interrupted is the status of an attempt that the end of the job cut short. A task
-	// never has it: it goes on when the job is resumed.
+	// never has it: it continues when the job is resumed.
 	Interrupted Status = "interrupted"
 )
 
@@ -96,7 +96,7 @@ type TaskResult struct {
 	// ResultError, ExitError or TimeoutError.
 	Error string `json:"error,omitempty"`
 	Class string `json:"class,omitempty"`
-	// Verdict is what the verifier said last; nil: it was not asked.
+	// Verdict is the last answer of the verifier, or nil.
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Usage   Usage    `json:"usage"` // of all attempts
 	// Denied counts the calls of tools that were denied in the last attempt.
@@ -114,9 +114,10 @@ type TaskResult struct {
 	Transcript      string    `json:"transcript,omitempty"` // file of the last attempt, one message of the agent on each line
 	Diff            string    `json:"diff,omitempty"`       // file: what the task changed in its git repository
 	Tags            []string  `json:"tags,omitempty"`
-	// OnAccept is what became of Job.OnAccept; nil: it has none, or the task was not accepted.
+	// OnAccept is the outcome of Job.OnAccept; nil without one, or if the task was not
+	// accepted.
 	OnAccept *OnAccept `json:"onAccept,omitempty"`
-	// Requeued is how often somebody had the task run again after it had a result (see
+	// Requeued counts the requests to run the task again after it had a result (see
 	// Handle.Requeue). A result replaces those of the task with a lower number.
 	Requeued int `json:"requeued,omitempty"`
 	// Fence is that of the lease under which the task ran; see [queue.Lease]. 0: another
@@ -156,8 +157,8 @@ type OnAccept struct {
 
 // OnAcceptState is how far the command of Job.OnAccept has come: "pending", it has not begun,
 // and a resume runs it; "running"; "done", it has ended with 0; "failed", it has not; or
-// "unknown": the host died, or was killed, while the command ran. It may have had its
-// effect, so nobody runs it again unless [Handle.RunOnAccept] says so.
+// "unknown": the host died, or was killed, while the command ran. It may have had its effect,
+// so only [Handle.RunOnAccept] runs it again.
 type OnAcceptState string
 
 const (
@@ -183,7 +184,7 @@ type Attempt struct {
 
 // Mode is how an attempt begins: "fresh", with a new session and a new workspace; "resume",
 // with the session of an earlier attempt, in its workspace; or "again", with a new session in
-// the workspace of an earlier attempt, of which the agent is told.
+// the workspace of an earlier attempt, with a note for the agent.
 type Mode string
 
 const (

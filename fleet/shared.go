@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// shared calls the queue, each time on a task of its own, and tells the machine what it says.
+// shared calls the queue, each time on a separate task, and sends the machine the answers.
 type shared struct {
 	*env
 	records  *records
@@ -138,7 +138,7 @@ func (s *shared) begin() {
 	})
 }
 
-// heed tells the machine what another program has done.
+// heed sends the machine a change of another program.
 func (s *shared) heed(ctx context.Context, c queue.Change) error {
 	switch c.State {
 	case queue.Free:

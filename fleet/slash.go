@@ -30,8 +30,8 @@ func (a *attempt) modeled(m sdk.Message) {
 	}
 }
 
-// unasked says why a success is none for which no model was asked; "": one was. A command of
-// the project's own may come to its end without a model.
+// unasked says why a success without a request to a model does not count, or "". A command
+// of the project may come to its end without a model.
 func (a *attempt) unasked() string {
 	name, command := a.command()
 	switch {

@@ -48,7 +48,7 @@ type TaskInfo struct {
 	OnAccept *OnAccept `json:"onAccept,omitempty"`
 }
 
-// TaskState is where a task stands.
+// TaskState is the scheduling state of a task.
 type TaskState string
 
 // States.
@@ -103,11 +103,11 @@ type Answer struct {
 	Reason string // of a denial, for the model
 }
 
-// Amend decides about tasks of a job that does not run; a resume obeys. What it says is
-// durable when it returns nil, and otherwise nothing is decided. results.jsonl and the
-// report are as before until the job is resumed. The error matches [journal.ErrLocked]
-// while a process runs the job, [journal.ErrMissing], [ErrNoTask], [ErrTaskOver], [ErrNoApproval],
-// [ErrNotAccepted] or [ErrOnAcceptRuns].
+// Amend records decisions for a stopped job; they apply when it resumes. A decision is durable
+// when Amend returns nil; otherwise none is recorded. results.jsonl and the report are as before
+// until the job is resumed. The error matches [journal.ErrLocked] while a process runs the job,
+// [journal.ErrMissing], [ErrNoTask], [ErrTaskOver], [ErrNoApproval], [ErrNotAccepted] or
+// [ErrOnAcceptRuns].
 func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 	if _, _, err := journal.Read(journal.Dir(dir)); err != nil {
 		return err // and nothing is made

@@ -27,7 +27,7 @@ func (e *stalled) Error() string {
 
 func (e *stalled) Unwrap() error { return e.err }
 
-// stallWatch remembers the last stall of a session. Options.OnEvent runs on a task of its own,
+// stallWatch remembers the last stall of a session. Options.OnEvent runs on a separate task,
 // so a result can arrive before the event that explains it.
 type stallWatch struct {
 	ended *kernel.Promise[struct{}] // the session's last event was seen, and the rest may be read

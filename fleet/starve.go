@@ -8,11 +8,11 @@ import (
 )
 
 // When a machine is starved, so that agents' time-outs are its own doing: a timer is late,
-// somebody waits for a processor almost always, or the container is throttled.
+// a task waits for a processor almost always, or the container is throttled.
 const (
 	sampleEvery    = time.Second
 	starvedLag     = 250 * time.Millisecond
-	starvedShare   = 90   // percent of the last 10 s in which somebody waited, as the kernel reports it
+	starvedShare   = 90   // percent of the last 10 s in which a task waited, as the kernel reports it
 	starvedByQuota = 0.25 // of the time
 )
 
@@ -52,7 +52,7 @@ func (g *gauge) sample(now time.Time, waiting float64, throttled int64) (news bo
 	return g.set(now, lag > starvedLag || waiting >= starvedShare || !first && quota >= starvedByQuota)
 }
 
-// pressure is the kernel's figure of processor pressure; 0 where there is none.
+// pressure is the kernel's figure of processor pressure; 0 on systems without it.
 func pressure() float64 {
 	text, _ := os.ReadFile("/proc/pressure/cpu")
 	return pressureIn(string(text))
@@ -61,7 +61,7 @@ func pressure() float64 {
 func pressureIn(text string) float64 {
 	_, after, _ := strings.Cut(text, "some avg10=")
 	share, _, _ := strings.Cut(after, " ")
-	f, _ := strconv.ParseFloat(share, 64) // 0 if it is no number
+	f, _ := strconv.ParseFloat(share, 64) // 0 if it is not a number
 	return f
 }
 
@@ -75,6 +75,6 @@ func throttled() int64 {
 func throttledIn(text string) int64 {
 	_, after, _ := strings.Cut(text, "throttled_usec ")
 	count, _, _ := strings.Cut(after, "\n")
-	n, _ := strconv.ParseInt(count, 10, 64) // 0 if it is no number
+	n, _ := strconv.ParseInt(count, 10, 64) // 0 if it is not a number
 	return n
 }

@@ -67,8 +67,8 @@ func below(dir string) []string {
 	return all
 }
 
-// saysSomething reports whether a transcript has a message: agents begin the file with lines
-// that are none, and find no conversation in it then.
+// saysSomething reports whether a transcript has a message: agents begin the file with other
+// lines, and find no conversation in it then.
 func saysSomething(file string) (bool, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Subagents limits the subagents that agents start with the tools Agent, Task and Workflow.
-// A call beyond a limit is denied by a hook, and the model reads why. A zero field is no
+// A call beyond a limit is denied by a hook, and the model reads why. A zero field: no
 // limit. A Workflow counts as one when it starts; the subagents that it starts itself cannot
 // be denied, but count.
 type Subagents struct {

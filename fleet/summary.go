@@ -21,8 +21,8 @@ type Summary struct {
 	ByStatus map[Status]int `json:"byStatus"`
 	ByFamily map[Family]int `json:"byFamily"`
 	Usage    Usage          `json:"usage"` // of all processes
-	// Began is when the first attempt of all processes did; zero: there was none. Worked is for
-	// how long at least one attempt ran, in all processes together.
+	// Began is when the first attempt of all processes did; or zero. Worked is for how long at
+	// least one attempt ran, in all processes together.
 	Began  time.Time `json:"began,omitzero"`
 	Worked Duration  `json:"worked,omitzero"`
 	// Agent, Model and Verifier are those of the job; a task may have its own. Verifier is the
@@ -32,13 +32,13 @@ type Summary struct {
 	Agent    string `json:"agent,omitempty"`
 	Model    string `json:"model,omitempty"`
 	Verifier string `json:"verifier,omitempty"`
-	// Of all results: attempts, how often somebody had a task run again, runs of the verifier
-	// in the last attempts, and calls of tools that were denied in them.
+	// Of all results: attempts, how often a task was requeued, runs of the verifier in the
+	// last attempts, and calls of tools that were denied in them.
 	Attempts int   `json:"attempts"`
 	Requeued int   `json:"requeued"`
 	Rounds   int   `json:"rounds"`
 	Denied   int   `json:"denied"`
-	Stop     *Stop `json:"stop,omitempty"` // why it ended before all tasks had; nil: it did not
+	Stop     *Stop `json:"stop,omitempty"` // why it ended before all tasks had, or nil
 	// Pace is how Job.Pace has changed the number of attempts that run, in this process; at
 	// most the last 1,000 changes. Starved is for how long the machine had too little
 	// processor time for them. Both are of jobs with Job.Pace.

@@ -103,8 +103,8 @@ type Verdict struct {
 	Rounds int    `json:"rounds,omitempty"` // how often the verifier ran in the attempt; the job sets it
 }
 
-// Budget limits what is used. A zero field is no limit. USD and tokens count subagents,
-// as the agent reports them.
+// Budget limits usage. A zero field: no limit. USD and tokens count subagents, as the
+// agent reports them.
 type Budget struct {
 	// USD are US dollars. Qoder reports none, so that a limit is an error. An agent of the
 	// Agent Client Protocol need not report them: it then spends nothing.
@@ -125,7 +125,7 @@ type Tokens struct {
 	CacheRead  int64 `json:"cacheRead,omitempty"`
 }
 
-// Usage is what was used.
+// Usage counts tokens, cost, turns and time.
 type Usage struct {
 	USD     float64  `json:"usd"`
 	Credits float64  `json:"credits,omitempty"`

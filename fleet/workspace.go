@@ -13,9 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// Workspace is where a task works. Each start of a task that does not go on in an earlier
-// workspace gets its own, below Job.Out; it is never used again by another task, and
-// stays there unless Remove is set.
+// Workspace is where a task works. Each start of a task that does not continue in an
+// earlier workspace gets its own, below Job.Out; it is never used again by another task,
+// and stays there unless Remove is set.
 type Workspace struct {
 	// Kind says how the workspace is made. Default: "", the directory itself, so
 	// that tasks see each other's changes.
@@ -34,9 +34,9 @@ type Workspace struct {
 	// removed. Leave it nil, and let Setup use the cache of its package manager.
 	Lockfiles []string `json:"lockfiles,omitempty"`
 	// Teardown is run in the workspace when the task is over. The result does not wait for it.
-	// It has the slot of the last attempt, or one of its own if another task has got that
-	// slot since. Nothing new starts while more teardowns than tasks are under way. Its
-	// failure is a warning. Default: none.
+	// It has the slot of the last attempt, or another one if that slot is taken since. New
+	// tasks wait while teardowns outnumber running tasks. Its failure is a warning. Default:
+	// none.
 	Teardown string `json:"teardown,omitempty"`
 	// Remove removes a copy or worktree when the task is accepted. Default: false; the diff
 	// is kept in any case.
@@ -138,8 +138,8 @@ type workspaces struct {
 	repos repositories
 }
 
-// makeSpace makes the workspace of a start. What an earlier host left half made under the
-// same name is removed first: nothing was ever started in it.
+// makeSpace makes the workspace of a start. A half-made workspace of an earlier host
+// under the same name is removed first: nothing was ever started in it.
 func (ws *workspaces) makeSpace(ctx context.Context, a *attempt) (space, error) {
 	w := &a.workspace
 	from := w.From
@@ -231,7 +231,7 @@ func (ws *workspaces) removeSpace(ctx context.Context, w *Workspace, from, dir s
 func (w *Workspace) clears() bool { return w.Teardown != "" || w.Remove && w.owned() }
 
 // clearUp ends the use of a workspace by a task that is over. Its result does not wait for
-// that; the slot does. It goes on when the job is canceled, and ends with Kill.
+// that; the slot does. It continues when the job is canceled, and ends with Kill.
 func (ws *workspaces) clearUp(e clearUp, failed error) {
 	if failed != nil || e.left == nil || e.left.dir == "" {
 		ws.post(cleared{e.slot})

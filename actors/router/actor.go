@@ -18,11 +18,11 @@ type Callbacks struct {
 	Supervisor kernel.Address[ToCallbacks]
 }
 
-// Lazy are callbacks that are made for the first request: most sessions never have one, and
-// the addresses are as large as an actor. The zero value has none. It is safe for concurrent use.
+// Lazy makes the callbacks at the first request: most sessions never have one, and the addresses
+// are as large as an actor. The zero value is empty. It is safe for concurrent use.
 type Lazy struct{ made atomic.Pointer[Callbacks] }
 
-// Made returns them, or nil if nobody has needed them yet.
+// Made returns them, or nil before the first use.
 func (l *Lazy) Made() *Callbacks { return l.made.Load() }
 
 // Get returns them.
@@ -34,8 +34,7 @@ func (l *Lazy) Get() *Callbacks {
 	return l.made.Load()
 }
 
-// Wanted says that requests of a kind wait and that nobody is there to take them.
-// From: router.
+// Wanted says that requests of a kind wait and that no actor takes them. From: router.
 type Wanted struct{ Kind session.Kind }
 
 // ToSession implements the session actor's interface of messages.
@@ -53,19 +52,20 @@ type Config struct {
 	User   *user.Side
 	Budget *user.Budget
 	Emit   func(session.Event)
-	// Judge is told what results say of the model's API. Nil: nobody wants to know.
+	// Judge gets the reports of results about the model's API, or is nil.
 	Judge func(machine.Judged)
-	// Trace follows the session, with all functions set. Nil: nobody does.
+	// Trace follows the session, with all functions set. Nil: tracing is off.
 	Trace *session.Trace
 
 	Self      *kernel.Address[machine.Input]
 	Session   *kernel.Address[machine.LifeInput]
 	Transport *kernel.Address[machine.ToTransport]
-	// Callbacks are told of requests. The supervisor starts callback actors; while it is not there, Session starts it.
+	// Callbacks get the requests. The supervisor starts callback actors; while it is not there, Session
+	// starts it.
 	Callbacks *Lazy
-	// Named hears which session the agent is in.
+	// Named gets the id of the agent's session.
 	Named func(sessionID string)
-	// Mirror gets what machine.Mirror says; nil: nobody does.
+	// Mirror gets the reports of machine.Mirror, or is nil.
 	Mirror func(report []byte)
 }
 
@@ -83,7 +83,7 @@ func NewBox(cfg Config, routing machine.Config) *Box {
 	return &Box{cfg: cfg, routing: machine.New(routing)}
 }
 
-// Routing is the machine. It is for whoever owns the box.
+// Routing is the machine. Only the owner of the box may use it.
 func (b *Box) Routing() *machine.Routing { return b.routing }
 
 // Broken reports whether a step has panicked. The routing is not trusted then, and
@@ -133,7 +133,7 @@ func (b *Box) takes(in machine.Input) bool {
 	return true
 }
 
-// giveBack returns what an input that nobody handles has of the budget.
+// giveBack releases the line budget of a discarded input.
 func (b *Box) giveBack(in machine.Input) {
 	read, ok := in.(machine.FramesRead)
 	if !ok {
@@ -206,8 +206,8 @@ type Actor struct{ box *Box }
 // New returns the next router of a box.
 func New(b *Box) *Actor { return &Actor{b} }
 
-// Start implements [kernel.Behavior]. What the last incarnation had still to do is
-// done.
+// Start implements [kernel.Behavior]. It carries out the remaining effects of the last
+// incarnation.
 func (a *Actor) Start(c *kernel.Context[machine.Input]) error {
 	a.flush(c)
 	return nil
@@ -245,7 +245,7 @@ func (a *Actor) flush(c *kernel.Context[machine.Input]) {
 	kernel.FlushOn(c, &a.box.outbox, func(e machine.Effect) { a.box.do(w, e) })
 }
 
-// do carries out an effect: it tells whom it is for.
+// do carries out an effect: it sends it to its receiver.
 func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 	as := e // the same value, not boxed again
 	switch e := e.(type) {
@@ -290,8 +290,8 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 	}
 }
 
-// run gives a request to the actor of its kind. If that was never started, whoever
-// starts it hears.
+// run gives a request to the actor of its kind. If that was never started, it notifies
+// the starter.
 func (b *Box) run(w *kernel.Worker, kind session.Kind, e machine.ToCallback) {
 	all := b.cfg.Callbacks.Get()
 	at := &all.Kinds[kind]

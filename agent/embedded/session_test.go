@@ -57,11 +57,11 @@ func TestOptionsThatWouldDoNothing(t *testing.T) {
 
 func TestRequestsThatFail(t *testing.T) {
 	t.Parallel()
-	flaky := func(f *modelapi.Failure, cut *modelapi.Cut) modelapi.Step {
-		return modelapi.Always(modelapi.Reply{Blocks: []modelapi.Block{modelapi.ToolUse("Bash", map[string]any{"command": "echo ran >> log"})}, Failure: f, Cut: cut})
+	flaky := func(f *modelapi.Fault, cut *modelapi.Cut) modelapi.Step {
+		return modelapi.Always(modelapi.Reply{Blocks: []modelapi.Block{modelapi.ToolUse("Bash", map[string]any{"command": "echo ran >> log"})}, Fault: f, Cut: cut})
 	}
 	for name, step := range map[string]modelapi.Step{
-		"overloaded": flaky(&modelapi.Failure{Status: 529, Type: "overloaded_error", Times: 1}, nil),
+		"overloaded": flaky(&modelapi.Fault{Status: 529, Type: "overloaded_error", Times: 1}, nil),
 		"cut":        flaky(nil, &modelapi.Cut{After: 0, Times: 1}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRequestsThatFail(t *testing.T) {
 
 func TestARequestThatIsRefused(t *testing.T) {
 	t.Parallel()
-	_, o := started(t, modelapi.Always(modelapi.Reply{Failure: &modelapi.Failure{Status: 400, Type: "invalid_request_error", Times: 9}}))
+	_, o := started(t, modelapi.Always(modelapi.Reply{Fault: &modelapi.Fault{Status: 400, Type: "invalid_request_error", Times: 9}}))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := sdk.Run(ctx, mine, o)

@@ -72,12 +72,11 @@ type Command struct {
 	Approval, Reason string
 }
 
-// Send sends a command to the process that runs the job in a directory. If there is none,
-// Cancel, Requeue, OnAccept, Allow and Deny are written into the journal, where a resume finds them; offline is
-// then true. Other commands fail with [ErrNotRunning]. The errors of a task match
-// [fleet.ErrNoTask], [fleet.ErrTaskOver], [fleet.ErrNotAccepted], [fleet.ErrOnAcceptRuns] and
-// [fleet.ErrJobOver], those of an approval
-// [fleet.ErrNoApproval].
+// Send sends a command to the process that runs the job in a directory. Without such a process, Cancel,
+// Requeue, OnAccept, Allow and Deny are written into the journal, where a resume finds them; offline is
+// then true. Other commands fail with [ErrNotRunning]. The errors of a task match [fleet.ErrNoTask],
+// [fleet.ErrTaskOver], [fleet.ErrNotAccepted], [fleet.ErrOnAcceptRuns] and [fleet.ErrJobOver], those of
+// an approval [fleet.ErrNoApproval].
 func Send(ctx context.Context, dir string, c Command) (offline bool, err error) {
 	path := "/api/job/" + string(c.Op)
 	switch c.Op {
@@ -117,8 +116,8 @@ func Send(ctx context.Context, dir string, c Command) (offline bool, err error) 
 	return err == nil, err
 }
 
-// Read returns the job in a directory as the process that runs it sees it or, if there is
-// none, as its journal does.
+// Read returns the job in a directory as the process that runs it sees it or, without
+// one, as its journal does.
 func Read(ctx context.Context, dir string) (fleet.Snapshot, error) {
 	var s fleet.Snapshot
 	err := ask(ctx, dir, http.MethodGet, "/api/job", &s)

@@ -27,9 +27,9 @@ const (
 	SignatureHeader = "Troupe-Signature" // "v1=" and the signature, in hexadecimal
 )
 
-// Webhook tells another program that a call waits for a person: [Webhook.Notify] posts
-// the [fleet.Approval] as JSON. The other program checks it with [Verify], and answers by
-// [Handler] or troupe approvals, not by its response.
+// Webhook notifies another program of a call that waits for a person: [Webhook.Notify]
+// posts the [fleet.Approval] as JSON. The other program checks it with [Verify], and
+// answers by [Handler] or troupe approvals, not by its response.
 type Webhook struct {
 	URL string // https, or http to this machine
 	// Secret is the key of the signature. It is a secret, of at least 16 characters. Keep it out

@@ -48,7 +48,7 @@ type Log struct {
 	next    uint64
 	pending []*call
 	running bool          // the committer runs
-	idle    chan struct{} // closed when the committer ends; nil: nobody waits
+	idle    chan struct{} // closed when the committer ends; nil without a waiter
 	failed  error
 	closed  bool
 }
@@ -81,9 +81,9 @@ func Create(cfg Config, h Header) (*Log, error) {
 	return l, nil
 }
 
-// Open opens the journal of a job that is to go on. holder says who opens it. A torn end
-// of the file is cut. Without a journal the error is [ErrMissing], and a *[CorruptError]
-// if it is damaged.
+// Open opens the journal of a job to continue. holder says who opens it. A torn end of
+// the file is cut. Without a journal the error is [ErrMissing], and a *[CorruptError] if
+// it is damaged.
 func Open(cfg Config, holder Header) (*Log, error) {
 	l, err := begin(cfg, holder)
 	if err != nil {
@@ -106,7 +106,8 @@ func Open(cfg Config, holder Header) (*Log, error) {
 	if l.file, err = cfg.FS.Append(Name, c.size); err != nil {
 		return fail(err)
 	}
-	// What was read may never have been synced, and what was cut must not come back.
+	// The records that were read may never have been synced, and the part that was cut
+	// must not come back.
 	if err := l.file.Sync(); err != nil {
 		return fail(errors.Join(err, l.file.Close()))
 	}

@@ -18,7 +18,7 @@ import (
 // were not synced; see package journaltest.
 type FS interface {
 	// Lock takes a lock for this process, or returns [ErrLocked]. holder is written into
-	// the file for whoever finds the lock taken.
+	// the file for programs that find the lock taken.
 	Lock(name, holder string) (io.Closer, error)
 	// Read opens a file. A missing one is fs.ErrNotExist.
 	Read(name string) (io.ReadCloser, error)
@@ -52,7 +52,8 @@ func Dir(path string) FS { return dir(path) }
 
 type dir string
 
-// inside calls do with the directory, and the name of a file whose directories are no links.
+// inside calls do with the directory, and the name of a file whose directories are not
+// links.
 func (d dir) inside(name string, do func(root *os.Root, name string) error) (err error) {
 	name = filepath.FromSlash(name)
 	if !filepath.IsLocal(name) {

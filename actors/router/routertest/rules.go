@@ -25,7 +25,7 @@ func (Rules) Keep(response []byte) (kept []byte, capabilities []string) {
 	var in struct {
 		Capabilities []string `json:"capabilities"`
 	}
-	_ = protocol.Unmarshal(response, &in) // then it has none
+	_ = protocol.Unmarshal(response, &in) // a failure leaves it empty
 	return bytes.Clone(response), in.Capabilities
 }
 

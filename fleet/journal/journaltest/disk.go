@@ -72,10 +72,10 @@ func (d *Disk) Loose(n int) int {
 	return loose
 }
 
-// Crash returns the disk after a crash that followed the first n operations. What was
-// durable is kept. survives is called with the number, from 0, of each operation that
-// was not durable, and returns how much of it the disk has: 0 nothing, 1 the first half
-// of a write, 2 all. A hole reads as zeros.
+// Crash returns the disk after a crash that followed the first n operations. Durable
+// operations are kept. survives is called with the number, from 0, of each operation
+// that was not durable, and returns how much of it the disk has: 0 nothing, 1 the first
+// half of a write, 2 all. A hole reads as zeros.
 func (d *Disk) Crash(n int, survives func(i int) int) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +118,7 @@ func (d *Disk) Crashes() iter.Seq2[int, *Disk] {
 	}
 }
 
-// looseOf tells of the first n operations which were not durable; mu is held.
+// looseOf reports which of the first n operations were not durable; mu is held.
 func (d *Disk) looseOf(n int) []bool {
 	loose := make([]bool, n)
 	for at, op := range d.ops[:n] {

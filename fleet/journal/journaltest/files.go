@@ -10,10 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Files returns what changes the files of the machine below root and remembers each change
-// on the disk, so that [Disk.Fail] decides about it and [Disk.Crash] says what a loss of
-// power leaves of it. What is there already is durable. It is called once for a disk, before
-// its first operation.
+// Files returns functions that change the files of the machine below root and record each
+// change on the disk, so that [Disk.Fail] and [Disk.Crash] apply to it. Existing files are
+// durable. It is called once for a disk, before its first operation.
 func (d *Disk) Files(root string) (session.Files, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -191,7 +191,7 @@ func notEncodable(t *testing.T, p Place) {
 	if j.Append(t.Context(), rec(1), bad) == nil {
 		t.Error("a record that is no JSON was taken")
 	}
-	must(t, j.Append(t.Context(), rec(3))) // the mistake of one call is no failure of the journal
+	must(t, j.Append(t.Context(), rec(3))) // the mistake of one call is not a failure of the journal
 	must(t, j.Close())
 	j, err = p.Open()
 	must(t, err)
