@@ -413,7 +413,7 @@ func (m *machine) nextFence() uint64 {
 	return m.fence
 }
 
-// takeSlot takes the slot, or the lowest one that is free if somebody has it.
+// takeSlot takes the slot, or the lowest free one if it is taken.
 func (m *machine) takeSlot(slot int) int {
 	if slot >= len(m.slots) || m.slots[slot] {
 		slot = slices.Index(m.slots, false)
