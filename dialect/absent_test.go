@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Where an agent tells false or zero from absent, it gets what was given.
+// An agent that distinguishes false or zero from absent gets the given value.
 func TestFalseIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]struct{ argv, initialize string }{

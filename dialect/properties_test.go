@@ -55,8 +55,8 @@ func wireOf(t require.TestingT, d dialect.Dialect, o *dialect.Input) wire {
 	return w
 }
 
-// What a dialect makes of any options. They are drawn once for all of it: that
-// takes longer than the checks.
+// The launch of any options. They are drawn once for all checks: that takes longer than
+// the checks.
 func TestWhatAnyOptionsBecome(t *testing.T) {
 	t.Parallel()
 	for name, d := range dialects() {
@@ -126,7 +126,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 		"Policy": {"claude", "qoder"},
 		// The agent loads them by itself.
 		"LoadedSettings": {"claude", "qoder"},
-		// Only the host waits; qodercli is told.
+		// Only the host waits; qodercli gets the option.
 		"InitializeTimeout": {"claude"},
 	}
 	// Package sdk and the runtime alone read these.

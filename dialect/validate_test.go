@@ -256,8 +256,8 @@ func TestWhatHidesTheCallbackIsNamed(t *testing.T) {
 	assert.Equal(t, []string{"dontAsk", "PermissionPrompts none"}, hidden(x, "claude"))
 }
 
-// Whatever may hide the callback is warned of, and what skips all permissions is
-// an error without AllowDangerouslySkipPermissions, whatever sets it.
+// Each option that may hide the callback has a warning, and each one that skips all
+// permissions is an error without AllowDangerouslySkipPermissions.
 func TestShadowsByTheirSource(t *testing.T) {
 	t.Parallel()
 	type o = *dialect.Input

@@ -47,8 +47,8 @@ type Job struct {
 	// outlived the earlier process.
 	//
 	// Isolation is auto unless it is set: with an API key or a token, each session has a
-	// configuration directory of its own. With Out, this needs a runtime that has a StateDir,
-	// so that a later host can resume the sessions, as the job's own has.
+	// private configuration directory. With Out, this needs a runtime that has a StateDir, so
+	// that a later host can resume the sessions, as the job's own has.
 	Options *sdk.Options
 	// Configure changes the options of one task, after Task.Options. It is called before
 	// each attempt. nil: no changes.

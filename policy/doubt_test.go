@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// What the agent says about a call, and the directory that the call runs in, take
-// away from what a rule allows, and add to what it denies.
+// The agent's remarks about a call, and its directory, can make an allow rule narrower,
+// and a deny rule wider.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	read := func(path string) policy.Call {

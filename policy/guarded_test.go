@@ -11,8 +11,8 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// What no rule allows to be written, in the spellings that the agent's recorded
-// decisions do not tell apart.
+// Paths that no rule allows to be written, in spellings that the agent's recorded
+// decisions treat alike.
 func TestGuardedPaths(t *testing.T) {
 	t.Parallel()
 	rules := policy.Rules{Allow: []string{"Bash", "Write"}, Cwd: "/work/repo", Home: "/home/u"}

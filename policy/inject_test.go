@@ -111,8 +111,8 @@ var injections = map[string][]string{
 	},
 }
 
-// usualForms are allowed by some rules: the agents write and run them. What a rule allows
-// stays the only program.
+// usualForms are allowed by some rules: the agents write and run them. The program that a
+// rule allows stays the only one.
 var usualForms = []struct{ script, why string }{
 	{"%s <<'E'\nx\nE", "a quoted heredoc is data"},
 	{"%s <<<'x'", "so is a quoted string"},

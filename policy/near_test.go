@@ -79,7 +79,7 @@ func TestDeniedInUsualForms(t *testing.T) {
 	}
 }
 
-// What rules about files say holds for redirections and for sed -i.
+// Rules about files apply to redirections and to sed -i.
 func TestRulesAboutRedirections(t *testing.T) {
 	t.Parallel()
 	const dir = "/work/repo"

@@ -127,7 +127,8 @@ func checkCommand(tb testing.TB, p *policy.Policy, prefixes [][]string, command 
 	commands, ok := plainCommands(command)
 	commands = slices.DeleteFunc(commands, func(words []string) bool { return slices.Contains(needNoRule, words[0]) })
 	if got.Behavior == protocol.BehaviorAllow && !ok {
-		// What is more than words is held against a real shell, in TestAllowedCommandsInARealShell.
+		// Commands with more than words are compared with a real shell, in
+		// TestAllowedCommandsInARealShell.
 		require.True(tb, strings.ContainsAny(command, "#<>*?[$"), "%q is not made of literal words\n%s", command, got)
 		return
 	}

@@ -95,7 +95,7 @@ func TestATableThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What the sections of one program say.
+// The sections of one program.
 func TestASection(t *testing.T) {
 	t.Parallel()
 	all, err := readPrograms("# it\n[x|y]\nis: here\n\tlocal\noptions: -v -o= --color?\nrun-options: -e=\nwrite-options: -w\noperands: plain script\n\n[x z]\n")

@@ -52,7 +52,7 @@ func TestToolsByOtherNames(t *testing.T) {
 	}
 }
 
-// What is decided about a script grows with its length.
+// The work for a script grows with its length.
 func TestLongScripts(t *testing.T) {
 	p := compile(t, policy.Rules{Deny: []string{"Bash(git push:*)"}, Allow: []string{"Bash(a:*)"}})
 	call := bash(strings.Repeat("a;", 8000))

@@ -105,7 +105,7 @@ func TestUsual(t *testing.T) {
 			rules.Default = policy.Deny
 			denies := compile(t, rules).Explain(in)
 			if denies.Behavior == protocol.BehaviorAsk {
-				denies.Behavior = protocol.BehaviorDeny // nobody answers
+				denies.Behavior = protocol.BehaviorDeny // no answer
 			}
 			strict := map[string]int{"allow": 0, "ask": 1, "deny": 2}
 			compare := func(agent string, ours policy.Explanation) int {

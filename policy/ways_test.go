@@ -75,7 +75,7 @@ func TestGitRuleDoesNotRunContent(t *testing.T) {
 	}
 }
 
-// What a rule with a wildcard does not allow, although its words fit.
+// Commands that a rule with a wildcard does not allow, although its words fit.
 func TestWaysOut(t *testing.T) {
 	t.Parallel()
 	for rule, commands := range map[string][]string{
@@ -167,7 +167,7 @@ func TestOtherNames(t *testing.T) {
 			assert.Equal(t, deny, p.Decide(bash(command)), "%s: %s", rule, p.Explain(bash(command)))
 		}
 	}
-	// What has nothing to do with it runs.
+	// Unrelated commands run.
 	p := compile(t, policy.Rules{Allow: []string{"Bash"}, Deny: []string{"Bash(git push:*)", "Bash(rm:*)", "Read(.env)", "Read(./secrets/**)"}})
 	for _, command := range []string{
 		"go test ./...", "git commit -m \"it's done\"", "grep \"it's\" x", "jq '.a[\"b\"]' x", "nosuchtool --flag value", "echo \"a b\" | wc -l", "npm run build", "cat README.md",

@@ -68,7 +68,7 @@ func steps(p *Policy, c Call) int {
 	return 1<<40 - w.left
 }
 
-// What grows with the input is paid for before it is done.
+// Work that grows with the input is charged before it is done.
 func TestWorkIsPaidFor(t *testing.T) {
 	t.Parallel()
 	w, compared := &work{left: 10}, 0
@@ -185,8 +185,8 @@ func TestWorkStopsAtTheBudget(t *testing.T) {
 	assert.LessOrEqual(t, resolved, 20)
 }
 
-// Each decision has a budget of its own: a call that is denied for its work does
-// not take from the next one, nor from those that are decided at the same time.
+// Each decision has a separate budget: a call that is denied for its work does not take
+// from the next one, nor from those that are decided at the same time.
 func TestWorkIsCountedPerDecision(t *testing.T) {
 	t.Parallel()
 	p := heavyPolicy(t, 100)

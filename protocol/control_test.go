@@ -137,7 +137,7 @@ func TestDecodeControlResponse(t *testing.T) {
 	require.ErrorContains(t, get(`{"subtype":"success","request_id":"r","response":"text"}`).Decode(&model), `answer to "r"`)
 }
 
-// An interrupt that worked is no error, whatever its receipt holds.
+// An interrupt that worked is not an error, with any receipt.
 func TestInterruptReceipt(t *testing.T) {
 	t.Parallel()
 	for response, want := range map[string]InterruptResponse{

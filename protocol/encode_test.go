@@ -57,7 +57,7 @@ func TestAppendControl(t *testing.T) {
 	}
 }
 
-// Whatever the strings, a line is one line, and reads back as it was written.
+// A line with any strings is one line, and reads back as it was written.
 func TestAppendControlRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every event has an input of its own that keeps what it is given.
+// Every event has an input type that keeps all fields.
 func TestHookInputs(t *testing.T) {
 	t.Parallel()
 	events := HookEvents()

@@ -48,7 +48,7 @@ func TestPermissionResult(t *testing.T) {
 	}
 }
 
-// What could make another verdict of a result is not sent.
+// Keys that could change the verdict of a result are not sent.
 func TestPermissionResultRefusesExtra(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ key, value, want string }{

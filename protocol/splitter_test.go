@@ -299,7 +299,7 @@ func TestSplitterAllocations(t *testing.T) {
 	assert.Less(t, allocs, 30.0, "allocations are by chunk, not by line")
 }
 
-// TestReleasedRoomIsUsedAgain: a stream of lines that nobody keeps stays in its chunk.
+// TestReleasedRoomIsUsedAgain: a stream of lines that are not kept stays in its chunk.
 func TestReleasedRoomIsUsedAgain(t *testing.T) {
 	s := NewSplitter(0)
 	line := []byte(strings.Repeat("x", 300) + "\n")

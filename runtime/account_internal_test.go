@@ -112,7 +112,7 @@ func texts(all []AccountChange) (list []string) {
 	return list
 }
 
-// Whatever happens, a pace stays within its bounds, and its history says how it came there.
+// A pace always stays within its bounds, and its history explains its value.
 func TestAPaceKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -211,8 +211,8 @@ func TestAJobThatWantsNoMore(t *testing.T) {
 	}
 }
 
-// What one job finds out about the window of the account holds for all, and one piece of
-// work of all of them probes.
+// A used-up quota that one job finds holds for all, and one piece of work of all of them
+// probes.
 func TestJobsOfAnAccountPark(t *testing.T) {
 	t.Parallel()
 	a := &Account{}
@@ -274,7 +274,7 @@ func TestAnAccountByHand(t *testing.T) {
 	require.False(t, a.Stat().Starved)
 }
 
-// The next jobs have the bounds of their own, and begin with what is known.
+// The next jobs have their own bounds, and begin with the known number.
 func TestAnAccountRemembers(t *testing.T) {
 	t.Parallel()
 	a := &Account{}
@@ -289,7 +289,7 @@ func TestAnAccountRemembers(t *testing.T) {
 	require.Equal(t, 20, a.pace.Ceiling)
 }
 
-// Whatever jobs do, no more of their work runs than may, nothing starts while the account is
+// In any order of calls, no more work runs than may, nothing starts while the account is
 // parked but for one probe, and no job that wants to start is left alone.
 func TestAnAccountKeepsItsPromises(t *testing.T) {
 	t.Parallel()

@@ -62,8 +62,8 @@ func higher(peak *atomic.Int64, n int64) {
 	}
 }
 
-// Whatever comes and goes: no cap is exceeded, nobody waits while there is room, and a
-// higher priority is never passed over by a lower one of the same group.
+// In any order of events: no cap is exceeded, no session waits while there is room, and
+// a higher priority is never passed over by a lower one of the same group.
 func TestTheQueue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Whatever comes, goes and is measured: no cap for labels is exceeded, nothing starts before
-// its time or on a full machine, and nobody waits without a reason.
+// In any order of events and measurements: no cap for labels is exceeded, nothing starts
+// before its time or on a full machine, and no session waits without a reason.
 func TestTheQueueWithLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -310,7 +310,7 @@ func TestSessionsThatShareNoBreaker(t *testing.T) {
 	good := newFlaky(w, turns())
 	s := w.open(runtime.Spec{Dialect: w.spec(nil).Dialect, Program: good})
 	require.NoError(t, s.Close(t.Context()))
-	for range 200 { // those that nobody needs are forgotten
+	for range 200 { // unused ones are forgotten
 		s := w.open(w.spec(turns()))
 		require.NoError(t, s.Close(t.Context()))
 		w.Pass(2 * time.Second)

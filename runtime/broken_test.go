@@ -29,8 +29,8 @@ func (d odd) Initialize(o *dialect.Input) (json.RawMessage, error) {
 
 func (odd) PermissionFailure(*protocol.CanUseToolRequest, string) json.RawMessage { panic("a bug") }
 
-// TestADialectThatPanics ends the session: the agent is gone, no tool has run, and
-// whoever waits gets the reason.
+// TestADialectThatPanics ends the session: the agent is gone, no tool has run, and all
+// waiters get the reason.
 func TestADialectThatPanics(t *testing.T) {
 	t.Parallel()
 	for name, initialize := range map[string]bool{"initialize": true, "denial": false} {

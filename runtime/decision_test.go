@@ -38,8 +38,8 @@ func (d *deafAfterAsking) Serve(_ agent.Launch, port agent.Port) agent.Exit {
 	return agent.Exit{}
 }
 
-// Whoever shows that a person is asked has to see that the person has decided,
-// whether the agent reads the decision or not.
+// A user interface that shows a question has to see the decision of the person, also if
+// the agent does not read it.
 func TestADecisionThatTheAgentDoesNotRead(t *testing.T) {
 	t.Parallel()
 	rt, err := runtime.New(runtime.Config{})

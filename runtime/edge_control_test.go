@@ -195,8 +195,8 @@ func TestCallbacksThatFail(t *testing.T) {
 	})
 }
 
-// TestCallbacksThatEndTheirGoroutine is for runtime.Goexit, which tests of
-// users call by FailNow. A simulation has no goroutines of its own.
+// TestCallbacksThatEndTheirGoroutine is for runtime.Goexit, which tests of users call
+// by FailNow. A simulation does not start goroutines.
 func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
 	t.Parallel()
 	for _, k := range callbackKinds() {
@@ -219,7 +219,7 @@ func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
 }
 
 // TestCallbacksThatSayNothing return the zero value: a deny for a permission,
-// "go on" for the others.
+// "continue" for the others.
 func TestCallbacksThatSayNothing(t *testing.T) {
 	t.Parallel()
 	onKinds(t, func(s *stage, k callbackKind) {
@@ -465,7 +465,7 @@ func TestCancelledRequests(t *testing.T) {
 		}, func(h *hand) {
 			cancel(h, "early")
 			cancel(h, "")
-			h.ask("early", k.request) // the cancel was for nobody
+			h.ask("early", k.request) // the cancel had no receiver
 			first := h.reply("early")
 			assert.False(s, k.refuses(object(s, first.Raw)))
 			cancel(h, "early")
@@ -547,7 +547,7 @@ func TestRequestsThatMakeNoSense(t *testing.T) {
 	})
 }
 
-// TestAnswersToNothing writes answers that nobody waits for, and odd ones.
+// TestAnswersToNothing writes answers without a waiter, and odd ones.
 func TestAnswersToNothing(t *testing.T) {
 	t.Parallel()
 	respond := func(h *hand, id string) { h.answer(id, `{"late":true}`) }
@@ -595,7 +595,7 @@ func TestAnswersToNothing(t *testing.T) {
 	})
 }
 
-// cancelled hears until the host takes a request back, and returns its id.
+// cancelled reads until the host cancels a request, and returns its id.
 func (h *hand) cancelled() string {
 	for {
 		if f := h.hear(); f.Type == protocol.TypeControlCancel {

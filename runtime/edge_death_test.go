@@ -37,8 +37,8 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// TestEdgeExitInATurn: an end without a result is an error that says how the
-// agent ended and what it said last. What it wrote before is delivered.
+// TestEdgeExitInATurn: an end without a result is an error that has the agent's exit
+// and its last output. Earlier output is delivered.
 func TestEdgeExitInATurn(t *testing.T) {
 	r := newRig(t)
 	type death struct {
@@ -425,8 +425,8 @@ func TestEdgeTreesOfTheDead(t *testing.T) {
 	together(t, atOnce, test)
 }
 
-// TestEdgeStoppedAgent is an agent that the user has suspended: it hears
-// neither EOF nor SIGTERM.
+// TestEdgeStoppedAgent is an agent that the user has suspended: it handles neither EOF
+// nor SIGTERM.
 func TestEdgeStoppedAgent(t *testing.T) {
 	r := newRig(t)
 	ctx := limit(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// TestNoiseBetweenFrames writes every kind of line that is no frame, before,
-// between and behind frames.
+// TestNoiseBetweenFrames writes every kind of line that is not a frame, before, between
+// and after frames.
 func TestNoiseBetweenFrames(t *testing.T) {
 	t.Parallel()
 	noise := []string{

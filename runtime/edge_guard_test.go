@@ -29,7 +29,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// guardedEnv makes TestGuardedHost a host in a process of its own. Its value is a
+// guardedEnv makes TestGuardedHost a host in a separate process. Its value is a
 // guardedHost.
 const guardedEnv = "TROUPE_GUARDED_HOST"
 
@@ -56,9 +56,9 @@ const survivors = 4
 func TestGuardedHost(t *testing.T) {
 	given := os.Getenv(guardedEnv)
 	if given == "" {
-		return // nobody asked for a host
+		return // the test is not run as a host
 	}
-	// Whoever started the tests may have ignored these, and then Go does, too.
+	// The parent of the tests may have ignored these, and then Go does, too.
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
 		if signal.Ignored(s) {
 			died := make(chan os.Signal, 1)
@@ -68,7 +68,7 @@ func TestGuardedHost(t *testing.T) {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3) // whoever asked for the host is gone
+		os.Exit(3) // the parent of the host is gone
 	}()
 	var h guardedHost
 	require.NoError(t, json.Unmarshal([]byte(given), &h))
@@ -127,7 +127,7 @@ func (guardedHost) marker(host *exec.Cmd) string {
 	return fmt.Sprintf("\x00TROUPE_LAUNCH_%d_", host.Process.Pid)
 }
 
-// left is what is left of a host: processes, found in two ways, files, and the guard.
+// left are the remains of a host: processes, found in two ways, files, and the guard.
 func (h guardedHost) left(t *testing.T, host *exec.Cmd) (what []string) {
 	t.Helper()
 	what = append(withToken(t, h.Token), entries(t, h.Temp)...)
@@ -171,8 +171,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardIsKilled, and then its host: the next host with the same directories ends what
-// is left, and says so.
+// TestGuardIsKilled, and then its host: the next host with the same directories ends the
+// remains, and reports it.
 func TestGuardIsKilled(t *testing.T) {
 	t.Parallel()
 	host, h := startGuarded(t)

@@ -65,7 +65,7 @@ func newRig(t *testing.T) *watched {
 			t.Logf("%+v\n%s", r.rt.Tree(context.Background()), stacks[:goruntime.Stack(stacks, true)])
 		}
 		assert.Empty(t, withToken(t, r.token), "processes")
-		killAll(t, r.token) // so that a failure is no burden to the next run
+		killAll(t, r.token) // so that a failure does not affect the next run
 		assert.Empty(t, children(t), "children, dead or alive")
 		assert.Empty(t, entries(t, r.temp), "files for agents")
 		assert.NoError(t, goleak.Find(goroutines), "goroutines")

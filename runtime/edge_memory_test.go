@@ -196,7 +196,7 @@ func (h *hand) hear() protocol.Frame {
 	return f
 }
 
-// next waits for the host's next line, at most for d; negative: for ever.
+// next waits for the host's next line, at most for d; negative: without a limit.
 func (h *hand) next(d time.Duration) (protocol.Frame, bool) {
 	for {
 		line, err := h.port.Next(d)
@@ -228,7 +228,7 @@ func (h *hand) pass(d time.Duration) {
 	}
 }
 
-// request hears until a control request of that subtype comes.
+// request reads until a control request of that subtype comes.
 func (h *hand) request(subtype string) protocol.Frame {
 	for {
 		if f := h.hear(); f.Type == protocol.TypeControlRequest && f.Subtype == subtype {
@@ -237,7 +237,7 @@ func (h *hand) request(subtype string) protocol.Frame {
 	}
 }
 
-// prompt hears until a user message comes and returns its uuid.
+// prompt reads until a user message comes and returns its uuid.
 func (h *hand) prompt() string {
 	for {
 		if f := h.hear(); f.Type == "user" {
@@ -256,7 +256,7 @@ func (h *hand) ask(id, request string) {
 	h.say(fmt.Sprintf(`{"type":"control_request","request_id":%q,"request":%s}`, id, request))
 }
 
-// reply hears until the answer to a request of the agent's comes.
+// reply reads until the answer to a request of the agent's comes.
 func (h *hand) reply(id string) protocol.Frame {
 	for {
 		if f := h.hear(); f.Type == protocol.TypeControlResponse && f.RequestID == id {
@@ -301,7 +301,7 @@ func partialLine(n, size int) string {
 		strings.Repeat("x", size) + `"}}}`
 }
 
-// noteLine is of a type that nobody knows, and costs no decoding.
+// noteLine is of an unknown type, and costs no decoding.
 func noteLine(n, size int) string {
 	return `{"type":"note","uuid":"n-` + strconv.Itoa(n) + `","v":"` + strings.Repeat("x", size) + `"}`
 }
@@ -424,7 +424,7 @@ func object(t testing.TB, raw []byte) map[string]any {
 // TestMemoryWhateverTheAgentWrites lets agents write without end whatever a
 // host might want to keep: the memory is bounded.
 func TestMemoryWhateverTheAgentWrites(t *testing.T) { // alone: it measures memory
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // garbage leaves holes, which are no memory of a session
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // garbage leaves holes, which do not count as memory of a session
 	pad := strings.Repeat("x", 64<<10)
 	request := func(id, body string) string {
 		return `{"type":"control_request","request_id":"` + id + `","request":` + body + `}`

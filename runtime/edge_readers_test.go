@@ -81,7 +81,7 @@ func TestAConsumerThatStops(t *testing.T) { // alone: it measures memory
 // are counted; whole ones do not.
 func TestInterruptBehindMuch(t *testing.T) { // alone: it measures memory
 	const size = 16 << 10
-	more := scaled(24*mib, 256*mib) / size // what it says before it hears
+	more := scaled(24*mib, 256*mib) / size // the output before it reads
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
 		var wrote, whole int
 		spec := s.spec(func(h *hand) {
@@ -214,8 +214,8 @@ func (s *stage) manyLines(n int) runtime.Spec {
 	return spec
 }
 
-// TestNobodyReads has no consumer at all, or one that never reads: the agent is
-// held up, and what it wrote is there for whoever comes later.
+// TestNobodyReads has no consumer at all, or one that never reads: the agent waits, and
+// its output is there for a later consumer.
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()
 	const lines = 300
@@ -287,8 +287,8 @@ func TestNobodyWillRead(t *testing.T) {
 	})
 }
 
-// TestAConsumerThatIsSlow reads all the time, and never fast enough for the
-// reader to go on before the limit. It may; once it stops, the session ends.
+// TestAConsumerThatIsSlow reads all the time, and never fast enough for the reader to
+// continue before the limit. It may; once it stops, the session ends.
 func TestAConsumerThatIsSlow(t *testing.T) {
 	t.Parallel()
 	inSimulation(t, 1, runtime.Config{}, func(s *stage) {
@@ -376,8 +376,8 @@ func TestConsumersInTurn(t *testing.T) {
 	})
 }
 
-// TestConsumersAtOnce lets many read at the same time. One has the stream, the
-// others are told; nothing is read twice and nothing is lost.
+// TestConsumersAtOnce lets many read at the same time. One has the stream, the others
+// get an error; nothing is read twice and nothing is lost.
 func TestConsumersAtOnce(t *testing.T) {
 	t.Parallel()
 	const lines, readers = 200, 8
@@ -404,7 +404,7 @@ func TestConsumersAtOnce(t *testing.T) {
 						}
 						mu.Lock() // still the one consumer
 						got = append(got, number(s, m))
-						more = len(got)%7 == 0 // somebody else's turn
+						more = len(got)%7 == 0 // another consumer's turn
 						mu.Unlock()
 						if more {
 							break
@@ -473,9 +473,9 @@ func TestBothPipesAreFull(t *testing.T) {
 	})
 }
 
-// TestBothPipesAreFullAndNobodyReads has the same agent read in the end, with
-// nobody to consume what it writes before: the host reads beyond the bound
-// rather than let both wait for each other.
+// TestBothPipesAreFullAndNobodyReads has the same agent read in the end, without a
+// consumer of its earlier output: the host reads beyond the bound rather than let both
+// wait for each other.
 func TestBothPipesAreFullAndNobodyReads(t *testing.T) {
 	t.Parallel()
 	const messages, lines = 20, 1500
@@ -1050,9 +1050,8 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// TestEndsThatAreGivenUp end the context of Close and Shutdown: what is left is
-// killed, whatever the graces, the error says what, and the call can be made
-// again.
+// TestEndsThatAreGivenUp end the context of Close and Shutdown: the rest is killed,
+// with any graces, the error names it, and the call can be repeated.
 func TestEndsThatAreGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context, s *stage, sess *runtime.Session) error{
@@ -1080,8 +1079,8 @@ func TestEndsThatAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestThousandSessionsClosedAtOnce closes them all from tasks of their own, a
-// quarter each idle, in a turn, at a gate, and held up for want of a reader.
+// TestThousandSessionsClosedAtOnce closes them all from separate tasks, a quarter each
+// idle, in a turn, at a gate, and held up for want of a reader.
 func TestThousandSessionsClosedAtOnce(t *testing.T) { // alone: for the race detector's bound on goroutines
 	n := 1000
 	if sim.Raced() || testing.Short() {

@@ -305,8 +305,8 @@ func TestEdgeInitializeLimitByTheClock(t *testing.T) {
 	}
 }
 
-// TestEdgeInitializeByTheClock answers initialize at and around its limit, once
-// or twice, well or badly, and closes. Whatever came first counts.
+// TestEdgeInitializeByTheClock answers initialize at and around its limit, once or
+// twice, well or badly, and closes. The first event counts.
 func TestEdgeInitializeByTheClock(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 3, 40) {

@@ -35,9 +35,9 @@ func endThreads(n int) {
 	wg.Wait()
 }
 
-// TestEdgeThreadsThatEnd: a process that asks for Pdeathsig is killed when the
-// thread that started it ends, and Go ends threads as it likes. Agents live
-// through the end of a thousand of them, whoever opened their session.
+// TestEdgeThreadsThatEnd: a process that asks for Pdeathsig is killed when the thread
+// that started it ends, and Go ends threads as it likes. Agents live through the end of
+// a thousand of them, including the one that opened their session.
 func TestEdgeThreadsThatEnd(t *testing.T) {
 	r := newRig(t)
 	ctx := limit(t)
@@ -70,9 +70,9 @@ func TestEdgeThreadsThatEnd(t *testing.T) {
 	}
 }
 
-// hostEnv makes TestEdgeHost a host in a process of its own. Its value are the
-// token, the agent's program, its script, its directory, the prompt, and "claude"
-// or "killed", on lines of their own.
+// hostEnv makes TestEdgeHost a host in a separate process. Its value are the token, the
+// agent's program, its script, its directory, the prompt, and "claude" or "killed", on
+// separate lines.
 const hostEnv = "TROUPE_EDGE_HOST"
 
 // killed is the name of a backend whose agents may trap SIGTERM, as Qoder's may.
@@ -92,11 +92,11 @@ func (d killedWithItsHost) Traits() dialect.Traits {
 func TestEdgeHost(t *testing.T) {
 	given := strings.Split(os.Getenv(hostEnv), "\n")
 	if len(given) != 6 {
-		return // nobody asked for a host
+		return // the test is not run as a host
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(3) // whoever asked for the host is gone
+		os.Exit(3) // the parent of the host is gone
 	}()
 	ctx := context.Background()
 	rt, err := runtime.New(runtime.Config{})
@@ -199,7 +199,7 @@ func TestEdgeManyAgentsNeedNoThreads(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
 	spec := r.spec(t, hello)
-	spec.Options.Graces = session.Graces{EOF: wait, Terminate: wait} // a busy machine is no reason to kill
+	spec.Options.Graces = session.Graces{EOF: wait, Terminate: wait} // a busy machine must not lead to a kill
 	sessions := make(chan *runtime.Session, n)
 	before, goroutines := threads(t), gort.NumGoroutine()
 	var wg sync.WaitGroup

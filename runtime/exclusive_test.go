@@ -43,7 +43,7 @@ func TestExclusive(t *testing.T) {
 	assert.Equal(t, 1, most)
 }
 
-// One that gave up is passed over, and lets nobody in before it would have been its turn.
+// One that gave up is passed over, and lets no other caller in before its turn.
 func TestExclusiveWithACancel(t *testing.T) {
 	t.Parallel()
 	rt, err := runtime.New(runtime.Config{})

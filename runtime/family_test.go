@@ -17,9 +17,9 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// family is two children of one session. The recorder notes what it gets and tells the
-// other one, whose functions wait, so that they may be under way when anybody dies, and
-// which uses the session.
+// family is two children of one session. The recorder notes what it gets and sends it
+// to the other one, whose functions wait, so that they may be under way when an actor
+// dies, and which uses the session.
 type family struct {
 	spec     runtime.Spec
 	events   []string // that OnEvent got
@@ -73,8 +73,8 @@ func newFamily(w *world) *family {
 	return f
 }
 
-// check is for the end of the session. What waited when somebody was killed while the
-// children stopped is not handled; nothing else is missing, and nothing comes twice.
+// check is for the end of the session. The queue of a child that was killed during the
+// stop is not handled; nothing else is missing, and nothing comes twice.
 func (f *family) check(w *world, where string, kills int) {
 	require.LessOrEqual(w, len(f.recorded), len(f.events), where)
 	require.Equal(w, f.events[:len(f.recorded)], f.recorded, where)
@@ -90,8 +90,8 @@ func (f *family) check(w *world, where string, kills int) {
 }
 
 // TestKillChildrenOfTheUsersOwn kills each actor at each message and effect of a session
-// with children: the session goes on as without them, and each event and each message is
-// handled once, in order.
+// with children: the session continues as without them, and each event and each message
+// is handled once, in order.
 func TestKillChildrenOfTheUsersOwn(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 2, 200) {

@@ -160,8 +160,8 @@ func TestOneSessionsCrashIsNotAnothers(t *testing.T) {
 	assert.Equal(t, session.StateClosed, good.State())
 }
 
-// TestWhatWasWrittenWhenItsActorsFailed: whoever gave up, and at whatever message, what
-// the agent wrote is delivered.
+// TestWhatWasWrittenWhenItsActorsFailed: the agent's output is delivered, also if any
+// supervisor gave up at any message.
 func TestWhatWasWrittenWhenItsActorsFailed(t *testing.T) {
 	t.Parallel()
 	for _, victim := range []string{"s#", "router#", "transport#"} {
@@ -184,7 +184,7 @@ func TestWhatWasWrittenWhenItsActorsFailed(t *testing.T) {
 				w.send(s, "go")
 				w.Pass(25 * time.Millisecond)
 				armed = true
-				w.Tree(t.Context()) // so that each of them is told something
+				w.Tree(t.Context()) // so that each of them gets a message
 				w.Task(func() { _ = s.Close(t.Context()) })
 				began := w.Sched.Now()
 				require.NoError(t, w.Executor().Await(t.Context(), s.Done()), "seed %d", seed)

@@ -115,8 +115,8 @@ func (f *follower) content() []string {
 	return slices.DeleteFunc(slices.Clone(f.messages), func(typ string) bool { return typ == "system" })
 }
 
-// TestKillWhileFollowed kills each actor at each message and effect: a trace is told of
-// each turn, message, event and callback once and in order, and of each end.
+// TestKillWhileFollowed kills each actor at each message and effect: a trace gets each
+// turn, message, event and callback once and in order, and each end.
 func TestKillWhileFollowed(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 2, 200) {
@@ -149,8 +149,8 @@ func TestKillWhileFollowed(t *testing.T) {
 	}
 }
 
-// TestFollowedHistoryIsTheSame: a trace changes nothing, and is told the same in each run
-// of a seed.
+// TestFollowedHistoryIsTheSame: a trace changes nothing, and gets the same calls in each
+// run of a seed.
 func TestFollowedHistoryIsTheSame(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 20, 10) {

@@ -49,7 +49,7 @@ func TestACallOfACalmServer(t *testing.T) {
 }
 
 // TestCallsThatFailAtOnce open the breaker for sessions that had found it calm, although
-// nobody asked it for them. One of them that fails late is not the probe.
+// they did not ask it. One of them that fails late is not the probe.
 func TestCallsThatFailAtOnce(t *testing.T) {
 	t.Parallel()
 	a := serverOf(someBreakers())

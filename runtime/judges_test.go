@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// kind is the breaker of a kind; it is missing if nobody needed it.
+// kind is the breaker of a kind; it is missing if it was not used.
 func (w *rig) kind(kind session.BreakerKind) (all []runtime.Breaker) {
 	for _, b := range w.Tree(context.Background()).Breakers {
 		if b.Kind == kind {
@@ -45,7 +45,7 @@ func overloaded(status int) scripted.Turn {
 }
 
 // TestAProviderThatFails: results of all sessions open its breaker, which lets no agent
-// start; those that run go on, and one good result closes it.
+// start; running ones continue, and one good result closes it.
 func TestAProviderThatFails(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)
@@ -80,8 +80,8 @@ func TestAProviderThatFails(t *testing.T) {
 	require.NoError(t, w.open(w.spawning(script, env)).Close(t.Context()))
 }
 
-// TestTheProbeOfAProvider is a session, whose first result decides; one that has none
-// makes room for the next.
+// TestTheProbeOfAProvider is a session, whose first result decides; one without a
+// result makes room for the next.
 func TestTheProbeOfAProvider(t *testing.T) {
 	t.Parallel()
 	w := configured(t, runtime.Config{Breakers: runtime.Breakers{Provider: runtime.BreakerPolicy{Failures: 1, CoolDown: time.Minute, MaxCoolDown: time.Minute}}})
@@ -104,7 +104,7 @@ func TestTheProbeOfAProvider(t *testing.T) {
 	assert.Equal(t, session.BreakerClosed, w.kind(session.BreakerProvider)[0].State)
 }
 
-// tools is a server whose tool does what it is told.
+// tools is a server whose tool does as its arguments say.
 type tools struct {
 	handle func(ctx context.Context) (json.RawMessage, error)
 	calls  int

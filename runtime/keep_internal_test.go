@@ -31,7 +31,7 @@ func keeperIn(t *testing.T, state string, disk *journaltest.Disk) (k *keeper, wa
 	return k, warnings
 }
 
-// What is no record of a session is removed, and said once.
+// A file that is not a record of a session is removed, and reported once.
 func TestARecordThatIsTorn(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -55,8 +55,8 @@ func TestARecordThatIsTorn(t *testing.T) {
 	}
 }
 
-// What a program has left that died while it wrote a record is removed when nobody can be
-// writing it any more.
+// The file of a program that died while it wrote a record is removed when no program can
+// be writing it any more.
 func TestARecordThatWasNeverFinished(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()

@@ -91,10 +91,10 @@ func strike(n int, at kernel.Moment, struck *bool) change {
 	})
 }
 
-// TestKillAnyActorAtAnyMessage runs the same two turns once for each message
-// that any actor of the session's tree handles, and kills that actor there,
-// before or after the message. The session must go on as if nothing had
-// happened, but for gates, which may deny.
+// TestKillAnyActorAtAnyMessage runs the same two turns once for each message that any
+// actor of the session's tree handles, and kills that actor there, before or after the
+// message. The session must continue as if nothing had happened, except for gates,
+// which may deny.
 func TestKillAnyActorAtAnyMessage(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 2, 200) {
@@ -157,8 +157,8 @@ func TestKillBetweenEffects(t *testing.T) {
 	}
 }
 
-// TestKillNeverOpensAGate does the same with a gate that denies: no tool may
-// run, whoever dies.
+// TestKillNeverOpensAGate does the same with a gate that denies: no tool may run, after
+// the death of any actor.
 func TestKillNeverOpensAGate(t *testing.T) {
 	t.Parallel()
 	for _, gate := range []string{"permission", "hook"} {
@@ -259,7 +259,8 @@ func TestKillSeveralActors(t *testing.T) {
 }
 
 // TestRouterAndSessionDieTogether: the session actor dies, and its router does in a step before
-// it is stopped. The next session actor hears nothing of that: it ends the session all the same.
+// it is stopped. The next session actor gets no message about that: it ends the session all the
+// same.
 func TestRouterAndSessionDieTogether(t *testing.T) {
 	t.Parallel()
 	broke := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// TestDefaultLeases: nobody has asked for them, so an agent starts where none can be got,
-// and one event says that nothing guards its session.
+// TestDefaultLeases: they are not configured, so an agent starts where no lease can be
+// got, and one event says that nothing guards its session.
 func TestDefaultLeases(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -39,7 +39,7 @@ func TestDefaultLeases(t *testing.T) {
 }
 
 // TestWhereLeasesAre: in the user's cache or, where that cannot be, in a directory for
-// temporary files that nobody else can write to.
+// temporary files that no other user can write to.
 func TestWhereLeasesAre(t *testing.T) { // alone: it changes the environment
 	home, temp := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)
@@ -55,7 +55,7 @@ func TestWhereLeasesAre(t *testing.T) { // alone: it changes the environment
 	dir, err = LocalLeases{}.dir()
 	require.NoError(t, err)
 	assert.True(t, strings.HasPrefix(dir, temp), dir)
-	require.NoError(t, os.Chmod(dir, 0o777)) // somebody else could put files there
+	require.NoError(t, os.Chmod(dir, 0o777)) // another user could put files there
 	_, err = LocalLeases{}.dir()
 	require.ErrorContains(t, err, "is not a directory of this user alone")
 	require.NoError(t, os.Remove(dir))
@@ -64,8 +64,8 @@ func TestWhereLeasesAre(t *testing.T) { // alone: it changes the environment
 	require.ErrorContains(t, err, "is not a directory of this user alone")
 }
 
-// A lock on a file that was removed since it was opened is none, also when there is another file
-// with its name.
+// A lock on a file that was removed since it was opened does not count, also when there is
+// another file with its name.
 func TestALockOnAFileThatIsGone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

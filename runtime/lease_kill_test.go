@@ -48,8 +48,8 @@ func (r *rights) held() (n int) {
 
 const leased = "3f2b8c1e-7a54-4d0b-9a6e-1c2d3e4f5a6b"
 
-// TestASessionHasALease: while its agent runs, and not while it has none. Whoever comes
-// second is told, and starts nothing.
+// TestASessionHasALease: while its agent runs, and not without an agent. The second
+// session gets an error, and starts nothing.
 func TestASessionHasALease(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 10, 20) {

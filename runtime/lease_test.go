@@ -21,7 +21,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// TestLocalLeases: one holder at a time, whoever asks, in whatever case.
+// TestLocalLeases: one holder at a time, with ids in any case.
 func TestLocalLeases(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)

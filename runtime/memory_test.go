@@ -14,8 +14,8 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// TestClosedSessionsAreGarbage: nothing of a runtime that goes on reaches a
-// session that was closed and whose user has dropped it.
+// TestClosedSessionsAreGarbage: nothing of a running runtime reaches a session that was
+// closed and whose user has dropped it.
 func TestClosedSessionsAreGarbage(t *testing.T) {
 	t.Parallel()
 	w := inProduction(t)

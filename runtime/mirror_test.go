@@ -22,7 +22,7 @@ import (
 // shelf is a store whose appends do what a test says.
 type shelf struct {
 	store.Memory
-	append func(ctx context.Context, n int) error // nil: nothing in particular
+	append func(ctx context.Context, n int) error // nil: no hook
 
 	mu sync.Mutex
 	n  int
@@ -190,7 +190,7 @@ func TestAppendsThatFail(t *testing.T) {
 	})
 }
 
-// What has no room is said, and does not hold up the session.
+// Entries without room are reported, and do not delay the session.
 func TestTooMuchForTheStore(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -210,7 +210,7 @@ func TestTooMuchForTheStore(t *testing.T) {
 	require.Contains(t, m.failures(1)[0], session.ErrMirrorFull.Error())
 }
 
-// Reports of files that are no session's, and nonsense, are failures that say so.
+// Reports of files that belong to no session, and nonsense, are reported as failures.
 func TestStrangeReports(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ report, want string }{

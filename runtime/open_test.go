@@ -44,8 +44,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	assert.Zero(t, ever, "nothing was started")
 }
 
-// TestStartsThatFail checks that nothing is left of them, and that the error
-// tells why.
+// TestStartsThatFail checks that nothing is left of them, and that the error says why.
 func TestStartsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

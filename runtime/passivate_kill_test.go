@@ -34,7 +34,7 @@ func newRests(w *world) *rests {
 	return r
 }
 
-// reading reads all messages of a session, on a task of its own.
+// reading reads all messages of a session, on a separate task.
 func reading(w *world, s *runtime.Session) (wait func()) {
 	r, err := s.Read()
 	require.NoError(w, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// TestTreeOfAPassivatedSession: it has no process, keeps its actors and what is known of it,
-// and goes on where it was.
+// TestTreeOfAPassivatedSession: it has no process, keeps its actors and its state, and
+// continues where it was.
 func TestTreeOfAPassivatedSession(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -72,7 +72,7 @@ func TestARouterAtWorkIsNotBroken(t *testing.T) {
 		case !armed.Load():
 		case at == kernel.InStep && strings.HasPrefix(actor, "router#"):
 			steps.Do(func() { close(stepping); <-started })
-		case at == kernel.InStep && began: // its router runs, and it goes on when that is in a step
+		case at == kernel.InStep && began: // its router runs, and it continues when that is in a step
 			<-stepping
 		case at == kernel.BeforeMessage && strings.HasPrefix(actor, "s#"):
 			starts.Do(func() { close(started) })

@@ -72,8 +72,8 @@ func crowd(w *world, sessions, most int) (madeRoom int64) {
 	return stat.MadeRoom
 }
 
-// TestIdleSessionsMakeRoom: whatever the order, and whoever dies on the way, there are
-// never more processes than allowed, and every message has its result.
+// TestIdleSessionsMakeRoom: in any order, with the death of any actor, there are never
+// more processes than allowed, and every message has its result.
 func TestIdleSessionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const sessions, most = 5, 2
@@ -196,7 +196,7 @@ func TestAPlaceThatNobodyNeeds(t *testing.T) {
 }
 
 // TestSpawnersHaveTheirOwnPlaces: sessions of one spawner wait for each other, and for no
-// others. One that waits says so, and goes on as soon as there is room.
+// others. One that waits says so, and continues as soon as there is room.
 func TestSpawnersHaveTheirOwnPlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxProcesses: 1, MaxSpawned: 1}})
@@ -266,7 +266,7 @@ func TestADeadSessionMakesRoom(t *testing.T) {
 }
 
 // TestADeadSessionThatIsNeeded keeps its place though another session waits for one: the turn
-// whose agent died goes on first.
+// whose agent died continues first.
 func TestADeadSessionThatIsNeeded(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 10, 20) {

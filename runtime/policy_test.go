@@ -138,7 +138,7 @@ func TestThePolicyAndTheHooksOfASpec(t *testing.T) {
 	require.NoError(t, s.Close(t.Context()))
 }
 
-// TestMistakesInThePolicyOfASpec are told with those that the dialect finds.
+// TestMistakesInThePolicyOfASpec are reported with those that the dialect finds.
 func TestMistakesInThePolicyOfASpec(t *testing.T) {
 	t.Parallel()
 	w := inSim(t, 1)

@@ -54,8 +54,8 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 
 const hello = "turns: [{steps: [{text: hello}]}]\n"
 
-// TestProcessTreeIsGone drives misbehaving agents to the end of a turn, closes
-// them, and looks for what is left.
+// TestProcessTreeIsGone drives misbehaving agents to the end of a turn, closes them,
+// and looks for remaining processes.
 func TestProcessTreeIsGone(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/environ"); err != nil {
@@ -124,7 +124,7 @@ func TestAgentDies(t *testing.T) {
 				decided := make(chan struct{})
 				spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
 					close(decided)
-					<-ctx.Done() // nobody will want this answer
+					<-ctx.Done() // this answer comes too late
 					return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 				}
 				if at == "before-result" {

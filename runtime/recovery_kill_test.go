@@ -72,8 +72,8 @@ func outlive(w *world, die scripted.Die, restarts int) (turns []error, args [][]
 	return turns, args, err
 }
 
-// TestASessionOutlivesItsAgent: the agent dies after each of its lines. What it had
-// been given ends with the reason, everything else has its result, no gate opens, and
+// TestASessionOutlivesItsAgent: the agent dies after each of its lines. Messages that
+// it had got end with the reason, everything else has its result, no gate opens, and
 // the next process takes up the session.
 func TestASessionOutlivesItsAgent(t *testing.T) {
 	t.Parallel()

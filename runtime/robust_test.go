@@ -170,8 +170,8 @@ func TestToolsThatTakeLong(t *testing.T) {
 	}
 }
 
-// TestGatesAreAnsweredWhileNobodyReads: hundreds of calls are decided although
-// nobody takes a single message, and the messages are there afterwards.
+// TestGatesAreAnsweredWhileNobodyReads: hundreds of calls are decided although no
+// message is read, and the messages are there afterwards.
 func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	const calls = 500
@@ -202,8 +202,8 @@ func TestGatesAreAnsweredWhileNobodyReads(t *testing.T) {
 	}
 }
 
-// TestADeathIsSeenAtOnce: an agent dies while nothing is asked of it and nobody
-// looks. The session says so at that instant, and so does whatever comes later.
+// TestADeathIsSeenAtOnce: an agent dies while it is idle and unobserved. The session
+// reports it at that instant, and so does each later call.
 func TestADeathIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range sim.Seeds(t, 10, 50) {

@@ -180,7 +180,7 @@ func TestACallThatTheAgentCannotServe(t *testing.T) {
 	assert.Equal(t, "telepathy_v1", missing.Capability)
 }
 
-// needy is a dialect whose every request needs a capability nobody has.
+// needy is a dialect whose every request needs a capability that no agent has.
 type needy struct{ dialect.Dialect }
 
 func (needy) Capability(protocol.HostRequest) string { return "telepathy_v1" }

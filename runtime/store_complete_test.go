@@ -50,7 +50,7 @@ func (h *silent) Append(path string, line []byte) error {
 type ward struct {
 	store.Memory
 	loads  atomic.Int32
-	load   func(n int) error // nil: it succeeds
+	load   func(n int) error // nil: success
 	append func(entries []json.RawMessage) error
 }
 
@@ -91,8 +91,8 @@ func (w *ward) lines(t *testing.T, key session.StoreKey) (all []string) {
 	return all
 }
 
-// What an agent stored and did not report before it died is in the store when the session has
-// ended, and before the next process: once, and in order.
+// Entries that an agent stored and did not report before it died are in the store when the
+// session has ended, and before the next process: once, and in order.
 func TestTheStoreIsCompleted(t *testing.T) {
 	t.Parallel()
 	errAway := errors.New("the store is away")
@@ -101,7 +101,7 @@ func TestTheStoreIsCompleted(t *testing.T) {
 		prompts  []string
 		load     func(n int) error
 		append   func() func([]json.RawMessage) error
-		ahead    bool // another host goes on
+		ahead    bool // another host continues the session
 		want     string
 		loads    int
 		failed   string // part of the last MirrorFailed; "": none

@@ -21,8 +21,8 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// What a callback of the stress test does. The agent tells it, so that both
-// sides know what is to come of it.
+// The behaviour of a callback of the stress test. The agent chooses it, so that both
+// sides know the expected outcome.
 const (
 	doesAllow  = "allow"  // it answers yes
 	doesDeny   = "deny"   // it answers no

@@ -101,7 +101,7 @@ func TestAStrategyEndsTheSession(t *testing.T) {
 	}
 }
 
-// TestTheSupervisorsOfASession: callbacks have a policy of their own, and an actor a
+// TestTheSupervisorsOfASession: callbacks have a separate policy, and an actor a
 // backoff.
 func TestTheSupervisorsOfASession(t *testing.T) {
 	t.Parallel()

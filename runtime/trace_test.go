@@ -63,7 +63,7 @@ func TestTraceEnvironment(t *testing.T) {
 	}
 }
 
-// TestATraceThatPanics: the session goes on without it, and an event says so once.
+// TestATraceThatPanics: the session continues without it, and an event says so once.
 func TestATraceThatPanics(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(*session.Trace) *session.Trace{

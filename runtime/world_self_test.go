@@ -59,7 +59,7 @@ func TestAKillIsInTheHistory(t *testing.T) {
 	assert.Contains(t, w.Trace(), "crash ")
 }
 
-// What a run leaves behind fails its test, with the seed.
+// Leftovers of a run fail its test, with the seed.
 func TestWhatIsLeftIsReported(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

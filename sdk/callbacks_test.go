@@ -26,7 +26,7 @@ func bash() scripted.Turn {
 	})
 }
 
-// toolResult is what the model was told about the one call of a tool.
+// toolResult is the result that the model got for the one call of a tool.
 func toolResult(w *world, all []sdk.Message) (text string, isError bool) {
 	w.Helper()
 	for _, m := range all {

@@ -192,7 +192,7 @@ func (p *playback) take(ours func(*cloudCall) bool, limit time.Duration) *cloudC
 
 func reply(status int, body []byte) *http.Response {
 	var text string
-	if json.Unmarshal(body, &text) == nil { // a body that is no JSON is recorded as a string
+	if json.Unmarshal(body, &text) == nil { // a body that is not JSON is recorded as a string
 		body = []byte(text)
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))}
@@ -230,7 +230,7 @@ func (p *playback) extra(stop <-chan struct{}) {
 
 func (p *playback) write(b []byte) {
 	if p.stream != nil {
-		_, _ = p.stream.Write(b) // nobody may read
+		_, _ = p.stream.Write(b) // there may be no reader
 	}
 }
 

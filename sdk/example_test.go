@@ -62,7 +62,7 @@ func ExampleRunAs() {
 	// Output: 21 degrees in Bonn
 }
 
-// AskAs is RunAs for a conversation: the client is told the shape when it is made.
+// AskAs is RunAs for a conversation: the client gets the shape when it is made.
 func ExampleAskAs() {
 	type report struct {
 		City    string `json:"city"`
@@ -336,7 +336,7 @@ func ExampleOnPreToolUse() {
 		if input.Command == "rm -rf ." {
 			return sdk.DenyPreToolUse("nothing is deleted here"), nil
 		}
-		return sdk.PreToolUseOutput{}, nil // goes on
+		return sdk.PreToolUseOutput{}, nil // continues
 	}, sdk.Match("Bash"))
 
 	opts := &sdk.Options{

@@ -21,7 +21,7 @@ import (
 type flusher struct {
 	dialect agent.Dialect
 	flush   func(f *flusher, r *agent.Request) bool
-	turn    func(*agent.Turn) error // nil: it says nothing
+	turn    func(*agent.Turn) error // nil: no output
 
 	mu  sync.Mutex
 	saw []string
@@ -191,7 +191,7 @@ func TestAGateAfterTheResult(t *testing.T) {
 	}
 }
 
-// TestAnAgentThatIsNotQuiet goes on asking after its result. Whether it is quiet is
+// TestAnAgentThatIsNotQuiet continues to ask after its result. Whether it is quiet is
 // looked at once at a time, however much it asks.
 func TestAnAgentThatIsNotQuiet(t *testing.T) {
 	t.Parallel()

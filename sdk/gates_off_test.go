@@ -150,7 +150,7 @@ func TestSettingsThatSkipPermissions(t *testing.T) {
 	}
 }
 
-// What the agent would drop of settings on the way is refused as in the options.
+// Parts of settings that the agent would drop are refused as in the options.
 func TestSettingsOnTheWayThatWouldBeDropped(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
@@ -216,7 +216,7 @@ func TestTheProofOfAGate(t *testing.T) {
 	}
 }
 
-// What is known to switch the gates off is refused, wherever it comes from.
+// Known switches that turn the gates off are refused, from any source.
 func TestSwitchesThatOpenGates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "settings.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"env":{"CLAUDE_CODE_SIMPLE":"on"}}`), 0o600))

@@ -114,7 +114,7 @@ func TestNamesOfBackends(t *testing.T) {
 	assert.Empty(t, sdk.InMemory(nil, agent.Qoder).AgentName())
 }
 
-// Texts tells of a message whose text is lost, where it would be, and goes on.
+// Texts yields an error in place of a lost text, and continues.
 func TestTextsOfASkippedMessage(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 20_000)

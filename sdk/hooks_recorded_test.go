@@ -60,8 +60,8 @@ func (f *frame) subject() string {
 	return f.Request.Type
 }
 
-// answer is a control response without its envelope: "error: …" or JSON, and
-// "" where there was none.
+// answer is a control response without its envelope: "error: …" or JSON, and "" without
+// one.
 func (f *frame) answer() string {
 	if f.Response.Subtype == "error" {
 		return "error: " + f.Response.Error

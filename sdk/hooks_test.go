@@ -76,7 +76,7 @@ func TestOnFailure(t *testing.T) {
 	})
 }
 
-// What an agent might take for no decision is a failure of the gate.
+// An output that an agent might take for no decision is a failure of the gate.
 func TestGatesWhoseOutputIsNone(t *testing.T) {
 	t.Parallel()
 	typed := func(out sdk.PreToolUseOutput) sdk.Hook {
@@ -127,7 +127,7 @@ func TestAHookGrantsARule(t *testing.T) {
 	assert.Empty(t, out.UpdatedPermissions[0].Destination)
 }
 
-// Hooks that the agent never calls are told of, in an event and in the list.
+// Hooks that the agent never calls are reported, in an event and in the list.
 func TestWarningsOfHooks(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

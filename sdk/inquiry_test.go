@@ -38,8 +38,8 @@ func inquire(w *world, o *sdk.Options, dialect agent.Dialect, ask scripted.Step)
 
 var errOdd = errors.New("odd")
 
-// What is wanted here is what the vendors' SDKs answered (observed on the Claude
-// Agent SDK 0.3.329 and the Qoder SDK 1.0.39), unless it says otherwise.
+// The expected answers are those of the vendors' SDKs (observed on the Claude Agent SDK
+// 0.3.329 and the Qoder SDK 1.0.39), unless a case says otherwise.
 func TestWhatTheAgentAsksBesides(t *testing.T) {
 	t.Parallel()
 	elicit := &scripted.Elicitation{Server: "srv", Message: "who?"}

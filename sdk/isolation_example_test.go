@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// A session with a configuration directory of its own. The event says what it got; without
-// an API key it would say why the directory is shared.
+// A session with a private configuration directory. The event says what it got; without an
+// API key it would say why the directory is shared.
 func Example_isolation() {
 	ctx := context.Background()
 	rt, err := runtime.New(runtime.Config{})

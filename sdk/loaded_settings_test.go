@@ -13,7 +13,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// Programs that files of the project name are told before the start, wherever the agent finds the files.
+// Programs that files of the project name are reported before the start, in each place where the agent
+// finds the files.
 func TestProgramsThatTheProjectStarts(t *testing.T) {
 	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())
@@ -68,7 +69,7 @@ func TestProgramsThatTheProjectStarts(t *testing.T) {
 		assert.ErrorContains(t, err, text)
 	}
 
-	// Who names the sources has decided; files elsewhere are not this machine's.
+	// Named sources are a decision; files elsewhere are not on this machine.
 	for name, o := range map[string]*sdk.Options{
 		"none": options("repo/dir", sdk.None()), "all": options("repo/dir", sdk.All()), "named": options("repo/dir", sdk.Only("project")),
 	} {

@@ -27,7 +27,8 @@ func ExampleNewTool() {
 		fmt.Println(err)
 		return
 	}
-	// What the agent sends when the model calls mcp__orders__lookup_order.
+	// The arguments that the agent sends when the model calls
+	// mcp__orders__lookup_order.
 	for _, arguments := range []string{`{"order_id":"O-1001"}`, `{"order_id":"O-7"}`, `{"detail":"all"}`} {
 		result, err := orders.Handle(context.Background(), "tools/call", json.RawMessage(`{"name":"lookup_order","arguments":`+arguments+`}`))
 		if err != nil {

@@ -21,7 +21,7 @@ type official struct {
 	*mcpsdk.Server
 	began chan struct{} // slow or stubborn has begun
 	ended chan error    // slow's context ended, and why
-	let   chan struct{} // lets stubborn go on
+	let   chan struct{} // lets stubborn continue
 }
 
 func newOfficial(t *testing.T) *official {
@@ -143,7 +143,7 @@ func TestWrappedRequests(t *testing.T) {
 	assert.Equal(t, "hi", call(t, s, "echo", `{"x":"hi"}`).text(), "the connection lives")
 }
 
-// recorder keeps what a session was told.
+// recorder keeps the messages to a session.
 type recorder struct {
 	mu   sync.Mutex
 	told []string

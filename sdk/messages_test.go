@@ -35,7 +35,7 @@ func allowed(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult,
 	return sdk.Allow(), nil
 }
 
-// What the views make of a session that runs.
+// The views of a running session.
 func TestViewsOfASession(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

@@ -94,8 +94,8 @@ func marks(s string) []string {
 	return out
 }
 
-// What is printed and logged of options shows the fields of this list and no
-// other: a field that is new is hidden until somebody adds it here.
+// Printed and logged options show the fields of this list and no other: a new field is
+// hidden until it is added here.
 func TestPrintedOptionsShowOnlyWhatIsHarmless(t *testing.T) {
 	t.Parallel()
 	options := []string{"Agent", "Cwd", "Effort", "FallbackModel", "MCPServersDelivery", "Model", "PathToExecutable", "PermissionMode",

@@ -62,7 +62,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 		}), "Goals")) // the one that is there in every list, so that an empty one is seen
 }
 
-// A rule that names a tool as its server does keeps nobody from calling it.
+// A rule that names a tool as its server does has no effect on its calls.
 func TestRulesAboutNoTool(t *testing.T) {
 	t.Parallel()
 	o := sdk.Options{Backend: scripted.New(), DisallowedTools: []string{"mcp__my.srv__drop", "mcp__my_srv__*", "mcp__srv"}}
@@ -200,8 +200,8 @@ func TestStartErrorSaysWhatAndWhere(t *testing.T) {
 	assert.False(t, sdk.Retryable(err))
 }
 
-// TestProcess runs an agent that is a process of its own, found on its PATH, in
-// the shared runtime.
+// TestProcess runs an agent in a separate process, found on its PATH, in the shared
+// runtime.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

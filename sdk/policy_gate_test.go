@@ -102,8 +102,7 @@ func TestPolicyIsAnAllowlist(t *testing.T) {
 	}
 }
 
-// What must be asked about in a mode in which the agent may decide in spite of a
-// hook is asked about by the hook itself.
+// In a mode in which the agent may decide in spite of a hook, the hook itself asks.
 func TestPolicyAsksInEveryMode(t *testing.T) {
 	t.Parallel()
 	write := tool("Write", "", map[string]any{"file_path": "/repo/.git/config"})

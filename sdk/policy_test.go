@@ -76,7 +76,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// What the callback puts in place of the input is held against the policy, too.
+// The policy also applies to an input that the callback has replaced.
 func TestPolicyAfterTheCallback(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

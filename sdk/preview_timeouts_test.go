@@ -86,8 +86,8 @@ func officialServer() *mcpsdk.Server {
 	return server
 }
 
-// The limit that the agent is told for a server holds on this side, too: a tool
-// may take longer than the default, or less.
+// The limit of a server that the agent gets holds on this side, too: a tool may take
+// longer than the default, or less.
 func TestTheLimitOfAServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

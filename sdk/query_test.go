@@ -49,7 +49,7 @@ func TestQueryReadsToTheAgentsLastWord(t *testing.T) {
 	})
 }
 
-// What works on behind the first result still has its hooks and its gate.
+// Work after the first result still has its hooks and its gate.
 func TestGatesOfBackgroundWork(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
@@ -229,7 +229,7 @@ func TestStreamsThatFail(t *testing.T) {
 	}
 }
 
-// What waits for the next message of a prompt ends with the context that it was given.
+// A wait for the next message of a prompt ends with its context.
 func TestStreamsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {

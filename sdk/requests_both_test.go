@@ -101,7 +101,7 @@ func TestInitializedAgain(t *testing.T) {
 	require.NoError(t, c.Close(context.Background()))
 }
 
-// What the agent said when it was initialized is there without asking again.
+// The agent's answer to initialize is there without another request.
 func TestInitializedOnQoder(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/method/initializationResult", "qoder/method/supportedCommands", "qoder/method/supportedAgents")

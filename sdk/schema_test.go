@@ -397,7 +397,7 @@ func TestRecursiveArguments(t *testing.T) {
 		toolOf[map[string]any](),
 	)
 	assert.Equal(t, "ok", call(t, s, "tree", `{"kids":[{"kids":[{}]}]}`).text())
-	// What lies below a reference to the schema itself is not taken apart.
+	// Values below a reference to the schema itself are not checked field by field.
 	assert.Contains(t, call(t, s, "tree", `{"kids":[{"kids":7}]}`).text(), `the arguments: expected a value that fits {"type":"object","properties":{"kids":`)
 	assert.Contains(t, call(t, s, "tree", `{"kid":[]}`).text(), "kid: unknown field, the fields are kids")
 	deep := `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}"

@@ -93,7 +93,7 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	}
 }
 
-// TestTypesWithSecretsAreListed finds the public types with a field whose name tells
+// TestTypesWithSecretsAreListed finds the public types with a field whose name says
 // that it holds a secret, and those that hold such types.
 func TestTypesWithSecretsAreListed(t *testing.T) {
 	t.Parallel()

@@ -30,7 +30,7 @@ func TestPlansShowNoSecrets(t *testing.T) {
 	}
 }
 
-// What a variable holds is not in an error.
+// The value of a variable is not in an error.
 func TestLoadErrorsShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []string{`{"maxTurns":{"$env":"${K}"}}`, `{"auth":{"type":{"$env":"${K}"}}}`, `{"model":{"$env":"SECRET"}}`, `{"initializeTimeoutMs":{"$env":"${K}"}}`} {

@@ -81,7 +81,7 @@ func TestAClaimNeedsADirectory(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 }
 
-// Everything that keeps options from being those of a spare is told at once.
+// All options that a spare cannot have are reported at once.
 func TestPrewarmChecksItsOptions(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-troupe/troupe/transcript/store"
 )
 
-// A session begins on one machine and goes on on another one; both share a directory. The
-// scripted agent repeats what it remembers.
+// A session begins on one machine and continues on another one; both share a directory.
+// The scripted agent repeats what it remembers.
 func Example_sessionStore() {
 	ctx := context.Background()
 	shared, err := os.MkdirTemp("", "sessions")

@@ -66,7 +66,7 @@ type storeRun struct {
 
 type storeCall struct {
 	At       int  `json:"t_ms"`
-	Done     *int `json:"done_ms"` // nil: it failed
+	Done     *int `json:"done_ms"` // nil if it failed
 	Method   string
 	Key      recordedKey
 	Types    []string // of an append

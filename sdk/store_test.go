@@ -118,7 +118,7 @@ func types(t *testing.T, s session.Store, key session.StoreKey) (all []string) {
 	return all
 }
 
-// A session goes on, from a store, on a machine that never saw it.
+// A session continues, from a store, on a machine that never saw it.
 func TestAnotherMachineGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, flush := range map[string]session.StoreFlush{"batched": "", "eager": session.StoreEager} {

@@ -20,8 +20,8 @@ func project(settings, servers string) []dialect.SettingsFile {
 	}
 }
 
-// A program that a file of the project names is told with its file, its key and its command; nobody reads warnings of an
-// unattended session.
+// A program that a file of the project names is reported with its file, its key and its command; in an
+// unattended session it is an error.
 func TestProgramsOfTheProject(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

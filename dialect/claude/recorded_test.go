@@ -277,7 +277,7 @@ func checkInitialize(t *testing.T, o *dialect.Input, r recording, dev deviation)
 		want = dev.initialize
 	}
 	assert.JSONEq(t, want, string(got))
-	// The recorder's answer has none of the fields that say what was applied.
+	// The recorder's answer lacks the fields that say what was applied.
 	applied := claude.New().CheckInitialize(o, json.RawMessage(`{"commands":[]}`))
 	if r.Error != nil {
 		assert.Error(t, applied, "the vendor's SDK ends the session: %s", *r.Error)

@@ -29,7 +29,8 @@ func TestSettingsThatTheAgentWouldDrop(t *testing.T) {
 	t.Parallel()
 	// The agent reads these and does nothing with them; a name that is close to a real one is a mistake.
 	ignored := []string{`"permission"`, `"Permissions"`, `"disableBypassPermissionsMode"`}
-	// Nothing is lost of these: null is no value, manual is another name of default; and a mode that root may not have.
+	// Nothing is lost of these: null counts as absent, manual is another name of default; and a mode
+	// that root may not have.
 	harmless := []string{`"PreToolUse":null`, `"manual"`, `"bypassPermissions"`}
 	for lines := bufio.NewScanner(bytes.NewReader(settingsDocuments)); lines.Scan(); {
 		var c struct {
@@ -62,7 +63,7 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// A mistake names the file, the line and the key, and all of them are told.
+// A mistake names the file, the line and the key, and all of them are reported.
 func TestMistakesInSettings(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string][]string{
@@ -97,7 +98,7 @@ func TestMistakesInSettings(t *testing.T) {
 	assert.Contains(t, warnings[0].String(), "newerKey is not known to this release of Troupe")
 }
 
-// Files that the agent loads by itself are warned of; nobody reads warnings of an unattended session.
+// Files that the agent loads by itself are warned of; in an unattended session they are errors.
 func TestMistakesInLoadedSettings(t *testing.T) {
 	t.Parallel()
 	x := dialect.Input{Facts: dialect.Facts{LoadedSettings: []dialect.SettingsFile{

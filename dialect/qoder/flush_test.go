@@ -8,7 +8,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 )
 
-// What is flushed is what the response to initialize says is on for the SDK.
+// The flush has the parts that the response to initialize reports as on for the SDK.
 func TestBeforeEOF(t *testing.T) {
 	t.Parallel()
 	for response, want := range map[string][]string{

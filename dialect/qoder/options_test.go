@@ -270,7 +270,7 @@ func TestEveryMode(t *testing.T) {
 	}
 }
 
-// What the agent is started in.
+// The surroundings of a started agent.
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
 	parity.Covers(t, "qoder/option/cwd", "qoder/option/executable", "qoder/option/executableArgs",

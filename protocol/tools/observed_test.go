@@ -38,7 +38,7 @@ func TestObservedOutputs(t *testing.T) {
 	}
 }
 
-// schema is what is left of a JSON schema: the names of its properties.
+// schema is the part of a JSON schema that the test reads: the names of its properties.
 type schema struct {
 	Properties map[string]schema
 	Items      *schema

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/internal/parity"
 )
 
-// TestEveryTool takes a call of each tool through its types: every member has a
-// field, and comes out as it went in. What the tools were seen to do is in
-// TestObservedOutputs and TestEveryRecordedCallDecodes.
+// TestEveryTool takes a call of each tool through its types: every member has a field,
+// and comes out as it went in. TestObservedOutputs and TestEveryRecordedCallDecodes
+// have the observed behaviour of the tools.
 func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ id, in, out string }{

@@ -19,8 +19,8 @@ import (
 
 const recordings = "../testdata/traces"
 
-// untyped are the members that a recorded input has and its tool does not: the
-// model, or whoever made the recording, invented them.
+// untyped are the members that a recorded input has and its tool does not: the model,
+// or the author of the recording, invented them.
 var untyped = map[string]bool{
 	"Bash.cmd": true, // a call made wrong on purpose
 	"Bash.a":   true, // permission requests of a made-up agent

@@ -149,8 +149,8 @@ func TestAssembledIsWhole(t *testing.T) {
 	})
 }
 
-// TestDroppedPieces: partial messages may be dropped when nobody reads. What is
-// whole comes all the same, and is what stays.
+// TestDroppedPieces: partial messages may be dropped without a reader. Whole messages
+// come all the same, and stay.
 func TestDroppedPieces(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -210,7 +210,7 @@ func TestInputWhileItIsWritten(t *testing.T) {
 	assert.Equal(t, `{"comm`, draft.Blocks[0].PartialInput)
 	assert.False(t, draft.Blocks[0].Complete)
 	assert.JSONEq(t, `[{"type":"tool_use","id":"t","name":"Bash","input":{}}]`, encode(t, draft.Content()))
-	// The stream breaks off: what there is of the input is no JSON.
+	// The stream breaks off: the input so far is not JSON.
 	draft = add(&d, event("", &protocol.MessageStop{}))
 	assert.Equal(t, `{"comm`, draft.Blocks[0].PartialInput)
 	assert.JSONEq(t, "{}", string(tool.Input), "the event's own block was changed")

@@ -225,7 +225,7 @@ func TestNestedAgents(t *testing.T) {
 	// The parent of a task that no call was seen of.
 	a.Add(&protocol.TaskStartedMessage{TaskID: "a3", TaskType: "local_agent", ParentTaskID: "a2"})
 	assert.Equal(t, 3, a.ByID("a3").Depth())
-	// What cannot be is not believed.
+	// Impossible reports are ignored.
 	a.Add(&protocol.TaskStartedMessage{TaskID: "a1", TaskType: "local_agent", ParentTaskID: "a3"})
 	assert.Equal(t, 1, a.ByID("a1").Depth())
 	assert.Same(t, a.Root(), a.Add(&protocol.TaskStartedMessage{TaskID: "b", TaskType: "local_bash"}))
@@ -236,7 +236,7 @@ func TestNestedAgents(t *testing.T) {
 	assert.Equal(t, TaskFailed, a.ByID("a1").Status)
 }
 
-// A subagent that was told of by its id, and by its call, is one.
+// A subagent that is reported by its id, and by its call, is one.
 func TestAgentsWithTwoBeginnings(t *testing.T) {
 	t.Parallel()
 	var a Agents
