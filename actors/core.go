@@ -42,7 +42,7 @@ type Config struct {
 	// Starts admits each process before it is started. nil: no limit.
 	Starts Starts
 	// History reads what the agent has stored of a session. It gets the session's Input,
-	// and may block. The zero value says that nothing is known. nil: it cannot be read.
+	// and may block. The zero value says that nothing is known. Nil if it cannot be read.
 	History func(ctx context.Context, in *dialect.Input, sessionID string, wanted machine.Wanted) machine.History
 	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
 	// does not wait. nil: no mirror.

@@ -33,7 +33,7 @@ type Config struct {
 	// only sets the session's id.
 	History History
 
-	// Executor runs the tasks of [Strand.Do] and [Receive]; nil: there are none.
+	// Executor runs the tasks of [Strand.Do] and [Receive], or is nil.
 	Executor Executor
 	// AfterFunc makes the timer for tasks that do not end; nil: the agent waits for them
 	// without a limit.

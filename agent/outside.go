@@ -14,7 +14,7 @@ import (
 // Executor runs what may block: requests, processes, files. It has the methods of
 // session.Executor, which this package does not import.
 type Executor interface {
-	// Go runs fn as a task of its own, never on the calling goroutine.
+	// Go runs fn as a separate task, never on the calling goroutine.
 	Go(fn func())
 	// Await blocks the calling task until done is closed or ctx ends. It returns nil if done
 	// is closed, otherwise ctx's cause.
@@ -22,14 +22,14 @@ type Executor interface {
 }
 
 // ErrNoWake says that an agent cannot work outside of its strands: it has no
-// [Config].Executor, or its port is no [Signaller].
+// [Config].Executor, or its port is not a [Signaller].
 var ErrNoWake = errors.New("agent: work outside of the strands needs Config.Executor, and a Port that is a Signaller")
 
 // errWake is the signal with which a task makes the engine look at its strands.
 var errWake = errors.New("agent: a task has something for a strand")
 
 // TaskPanic is the error of [Strand.Do] and [Receive] when the task has panicked. The
-// agent goes on.
+// agent continues.
 type TaskPanic struct {
 	Value any    // what was given to panic
 	Stack []byte // of the task, as runtime/debug prints it

@@ -119,7 +119,7 @@ func (l *Lane) runTools(open []*call) error {
 			return err
 		}
 		if slices.ContainsFunc(left[:n], func(c *call) bool { return c.halt }) {
-			break // the turn ends: nobody is asked about the others
+			break // the turn ends: no question about the others is asked
 		}
 		left = left[n:]
 	}

@@ -13,7 +13,7 @@ import (
 // dirStore keeps the files of the job in its directory.
 type dirStore struct {
 	fs     journal.FS
-	keeper *journal.Keeper // nil: nothing is stored
+	keeper *journal.Keeper // nil without a store
 	top    string          // a directory with a durable name, of keeper
 }
 

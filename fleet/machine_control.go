@@ -88,8 +88,8 @@ func (m *machine) requeue(n *node, out []effect) []effect {
 	return out
 }
 
-// obey ends an attempt about whose task somebody has decided. Whatever the attempt came
-// to is void: the decision is in the journal already.
+// obey ends an attempt after a decision about its task. The outcome of the attempt is
+// void: the decision is in the journal already.
 func (m *machine) obey(n *node, out []effect) []effect {
 	what := n.asked
 	n.asked = steerNone

@@ -37,7 +37,7 @@ type rules struct {
 	budget      *Budget
 	pace        *Pace
 	park        time.Duration    // the longest wait for a window; 0: none
-	account     *runtime.Account // nil: one of its own
+	account     *runtime.Account // nil: a separate one
 	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
 	began       time.Time
 	worker      string // this program in the queue; "": no other program may have tasks

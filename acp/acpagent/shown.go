@@ -75,7 +75,7 @@ func (s *session) message(m sdk.Message) {
 		s.mu.Unlock()
 		s.announce()
 	case *protocol.InformationalMessage:
-		if s.live() { // what the end of the session causes, such as a hook without an answer, is no news
+		if s.live() { // what the end of the session causes, such as a hook without an answer, is not news
 			s.notice(severity(m.Level), m.Content)
 		}
 	case *protocol.CompactBoundaryMessage:

@@ -16,7 +16,7 @@ type Prepare func(r *Request) (Job, error)
 type Request struct {
 	Seq    uint64 // the request's number, unique in the session
 	Kind   session.Kind
-	Frame  *protocol.Frame // nobody changes it
+	Frame  *protocol.Frame // it does not change
 	Opened time.Time       // when it was read
 	Owner  Owner           // nil: the request cannot be dropped
 }

@@ -98,7 +98,7 @@ func Unknown(event protocol.HookEvent, pattern string) []string {
 }
 
 // Subjects returns what a matcher of the event is compared with, if that is a list of words
-// (observed on Claude Code 2.1.329); nil: it may be anything.
+// (observed on Claude Code 2.1.329); nil if it may be anything.
 func Subjects(event protocol.HookEvent) []string {
 	switch event {
 	case protocol.HookSessionStart:

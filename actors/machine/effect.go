@@ -21,7 +21,7 @@ type (
 	Run struct {
 		Seq    uint64 // never used twice in a session
 		Kind   session.Kind
-		Frame  *protocol.Frame // nobody changes it
+		Frame  *protocol.Frame // it does not change
 		Opened time.Time
 	}
 

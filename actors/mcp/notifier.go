@@ -10,7 +10,7 @@ import (
 
 // The context of Handle has the functions of the bridge for a server: to notify the
 // agent, to wait, and the call's place in the order of arrival. A server that is called
-// without a bridge has none of them.
+// without a bridge lacks them.
 
 type contextKey int
 

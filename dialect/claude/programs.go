@@ -10,11 +10,12 @@ import (
 	"github.com/agent-troupe/troupe/internal/optionfile"
 )
 
-// With the default SettingSources Claude Code starts the programs that files of the project name before anybody is asked:
-// command hooks, helpers for credentials, and the servers of .mcp.json. Variables of env change which program the agent or
-// its shell starts (observed on 2.1.329, TestProgramsOfTheProject in conformance). Whoever names the sources has decided
-// about them. What only the interactive agent starts, such as the command of a status line, is not listed, nor what needs
-// a directory whose trust a person has confirmed: headersHelper of servers, hooks and servers of .claude/agents.
+// With the default SettingSources Claude Code starts the programs that files of the project name before
+// anybody is asked: command hooks, helpers for credentials, and the servers of .mcp.json. Variables of
+// env change which program the agent or its shell starts (observed on 2.1.329, TestProgramsOfTheProject
+// in conformance). Named sources are a decision of the host. What only the interactive agent starts,
+// such as the command of a status line, is not listed, nor what needs a directory whose trust a person
+// has confirmed: headersHelper of servers, hooks and servers of .claude/agents.
 
 // helpers are keys of the settings whose text is a command. The agent runs some of them with some providers only, which
 // the project's own env can select.
@@ -31,7 +32,8 @@ func startsByEnv(name string) bool {
 	return slices.Contains(exact, name) || slices.ContainsFunc([]string{"LD_", "DYLD_", "GIT_"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// checkPrograms tells of the programs that files of the project name, if nobody has named the sources.
+// checkPrograms reports the programs that files of the project name, unless the host has named the
+// sources.
 func checkPrograms(o *dialect.Input, p *build.Problems) {
 	if !o.SettingSources.IsDefault() {
 		return
@@ -156,7 +158,7 @@ func starts(command string) string {
 	return fmt.Sprintf("starts %q before anybody is asked", command)
 }
 
-// under is the value of a key; an empty node (null) if there is none.
+// under is the value of a key, or an empty node (null).
 func under(n *optionfile.Node, key string) *optionfile.Node {
 	if n != nil {
 		if value := n.Get(key); value != nil {

@@ -32,7 +32,7 @@ type ask = sdk.Ask[sdk.ToolPermissionRequest, sdk.PermissionResult]
 
 var errNone = errors.New("there is none with this id, or not any more")
 
-// routes lets nobody in who does not have the token, or who comes from another site.
+// routes refuses requests without the token, or from another site.
 func (s *service) routes(token string) http.Handler {
 	mux := http.NewServeMux()
 	for pattern, do := range map[string]func(http.ResponseWriter, *http.Request, *conversation) (any, error){
@@ -98,7 +98,7 @@ func (s *service) remove(_ http.ResponseWriter, r *http.Request, c *conversation
 	return nil, c.client.Close(context.WithoutCancel(r.Context()))
 }
 
-// asks keeps a call until somebody decides, or its turn or session ends.
+// asks keeps a call until a person decides, or its turn or session ends.
 func (s *service) asks(c *conversation, a *ask) {
 	id := rand.Text()
 	s.waiting.Store(id, a)

@@ -89,7 +89,7 @@ func formOf(name string) string {
 	return formJSONL
 }
 
-// wrong is all mistakes, each with its place. What many rows have is said once.
+// wrong is all mistakes, each with its place. A mistake of many rows is reported once.
 func (r *taskReader) wrong() error {
 	var texts []string
 	places, again := map[string]string{}, map[string]int{}
