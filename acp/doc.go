@@ -5,7 +5,8 @@
 //
 // The types in the files schema_*.go are generated from schema/v1.json, which is
 // published with the npm package @agentclientprotocol/sdk 2.4.0. They are those that the
-// stable methods use. A union is a struct with a pointer for each variant; a variant
+// stable methods use, without the methods for terminals, files and logout, which Troupe does
+// not speak. A union is a struct with a pointer for each variant; a variant
 // that this release doesn't know is kept in Other.
 //
 // The package knows no session: the mapping to the protocol is in acpagent and

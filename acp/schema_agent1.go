@@ -113,16 +113,6 @@ type LoadSessionResponse struct {
 	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
-// LogoutRequest: Request parameters for the logout method.
-type LogoutRequest struct {
-	Meta Meta `json:"_meta,omitzero"`
-}
-
-// LogoutResponse: Response to the logout method.
-type LogoutResponse struct {
-	Meta Meta `json:"_meta,omitzero"`
-}
-
 // NewSessionRequest: Request parameters for creating a new session.
 type NewSessionRequest struct {
 	// The working directory for this session. Must be an absolute path.

@@ -4,13 +4,6 @@ package acp
 
 import "encoding/json"
 
-// CompleteElicitationNotification: Notification sent by the agent when a URL-based elicitation is complete.
-type CompleteElicitationNotification struct {
-	// The ID of the elicitation that completed.
-	ElicitationID ElicitationID `json:"elicitationId"`
-	Meta          Meta          `json:"_meta,omitzero"`
-}
-
 // CreateElicitationRequest: Request from the agent to elicit structured user input.
 type CreateElicitationRequest struct {
 	// A human-readable message describing what input is needed.
@@ -39,78 +32,6 @@ type CreateElicitationResponse struct {
 	Meta    Meta                       `json:"_meta,omitzero"`
 }
 
-// CreateTerminalRequest: Request to create a new terminal and execute a command.
-type CreateTerminalRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// The command to execute.
-	Command string `json:"command"`
-	// Array of command arguments.
-	Args []string `json:"args,omitzero"`
-	// Environment variables for the command.
-	Env []EnvVariable `json:"env,omitzero"`
-	// Working directory for the command. Must be an absolute path.
-	Cwd string `json:"cwd,omitzero"`
-	// Maximum number of output bytes to retain.
-	OutputByteLimit *int64 `json:"outputByteLimit,omitzero"`
-	Meta            Meta   `json:"_meta,omitzero"`
-}
-
-// CreateTerminalResponse: Response containing the ID of the created terminal.
-type CreateTerminalResponse struct {
-	// The unique identifier for the created terminal.
-	TerminalID TerminalID `json:"terminalId"`
-	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// KillTerminalRequest: Request to kill a terminal without releasing it.
-type KillTerminalRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// The ID of the terminal to kill.
-	TerminalID TerminalID `json:"terminalId"`
-	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// KillTerminalResponse: Response to terminal/kill method
-type KillTerminalResponse struct {
-	Meta Meta `json:"_meta,omitzero"`
-}
-
-// ReadTextFileRequest: Request to read content from a text file.
-type ReadTextFileRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// Absolute path to the file to read.
-	Path string `json:"path"`
-	// Line number to start reading from (1-based).
-	Line *int `json:"line,omitzero"`
-	// Maximum number of lines to read.
-	Limit *int `json:"limit,omitzero"`
-	Meta  Meta `json:"_meta,omitzero"`
-}
-
-// ReadTextFileResponse: Response containing the contents of a text file.
-type ReadTextFileResponse struct {
-	// Content payload returned by this response.
-	Content string `json:"content"`
-	Meta    Meta   `json:"_meta,omitzero"`
-}
-
-// ReleaseTerminalRequest: Request to release a terminal and free its resources.
-type ReleaseTerminalRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// The ID of the terminal to release.
-	TerminalID TerminalID `json:"terminalId"`
-	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// ReleaseTerminalResponse: Response to terminal/release method
-type ReleaseTerminalResponse struct {
-	Meta Meta `json:"_meta,omitzero"`
-}
-
 // RequestPermissionRequest: Request for user permission to execute a tool call.
 type RequestPermissionRequest struct {
 	// The session ID for this request.
@@ -136,58 +57,4 @@ type SessionNotification struct {
 	// The actual update content.
 	Update SessionUpdate `json:"update"`
 	Meta   Meta          `json:"_meta,omitzero"`
-}
-
-// TerminalOutputRequest: Request to get the current output and status of a terminal.
-type TerminalOutputRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// The ID of the terminal to get output from.
-	TerminalID TerminalID `json:"terminalId"`
-	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// TerminalOutputResponse: Response containing the terminal output and exit status.
-type TerminalOutputResponse struct {
-	// The terminal output captured so far.
-	Output string `json:"output"`
-	// Whether the output was truncated due to byte limits.
-	Truncated bool `json:"truncated"`
-	// Exit status if the command has completed.
-	ExitStatus *TerminalExitStatus `json:"exitStatus,omitzero"`
-	Meta       Meta                `json:"_meta,omitzero"`
-}
-
-// WaitForTerminalExitRequest: Request to wait for a terminal command to exit.
-type WaitForTerminalExitRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// The ID of the terminal to wait for.
-	TerminalID TerminalID `json:"terminalId"`
-	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// WaitForTerminalExitResponse: Response containing the exit status of a terminal command.
-type WaitForTerminalExitResponse struct {
-	// The process exit code (may be null if terminated by signal).
-	ExitCode *int `json:"exitCode,omitzero"`
-	// The signal that terminated the process (may be null if exited normally).
-	Signal string `json:"signal,omitzero"`
-	Meta   Meta   `json:"_meta,omitzero"`
-}
-
-// WriteTextFileRequest: Request to write content to a text file.
-type WriteTextFileRequest struct {
-	// The session ID for this request.
-	SessionID SessionID `json:"sessionId"`
-	// Absolute path to the file to write.
-	Path string `json:"path"`
-	// The text content to write to the file.
-	Content string `json:"content"`
-	Meta    Meta   `json:"_meta,omitzero"`
-}
-
-// WriteTextFileResponse: Response to fs/write_text_file
-type WriteTextFileResponse struct {
-	Meta Meta `json:"_meta,omitzero"`
 }

@@ -8,27 +8,18 @@ const (
 	MethodSessionCancel            = "session/cancel"             // params: [CancelNotification], handled by the agent
 	MethodCancelRequest            = "$/cancel_request"           // params: [CancelRequestNotification], handled by the protocol
 	MethodSessionClose             = "session/close"              // params: [CloseSessionRequest], handled by the agent
-	MethodElicitationComplete      = "elicitation/complete"       // params: [CompleteElicitationNotification], handled by the client
 	MethodElicitationCreate        = "elicitation/create"         // params: [CreateElicitationRequest], handled by the client
-	MethodTerminalCreate           = "terminal/create"            // params: [CreateTerminalRequest], handled by the client
 	MethodSessionDelete            = "session/delete"             // params: [DeleteSessionRequest], handled by the agent
 	MethodInitialize               = "initialize"                 // params: [InitializeRequest], handled by the agent
-	MethodTerminalKill             = "terminal/kill"              // params: [KillTerminalRequest], handled by the client
 	MethodSessionList              = "session/list"               // params: [ListSessionsRequest], handled by the agent
 	MethodSessionLoad              = "session/load"               // params: [LoadSessionRequest], handled by the agent
-	MethodLogout                   = "logout"                     // params: [LogoutRequest], handled by the agent
 	MethodSessionNew               = "session/new"                // params: [NewSessionRequest], handled by the agent
 	MethodSessionPrompt            = "session/prompt"             // params: [PromptRequest], handled by the agent
-	MethodFsReadTextFile           = "fs/read_text_file"          // params: [ReadTextFileRequest], handled by the client
-	MethodTerminalRelease          = "terminal/release"           // params: [ReleaseTerminalRequest], handled by the client
 	MethodSessionRequestPermission = "session/request_permission" // params: [RequestPermissionRequest], handled by the client
 	MethodSessionResume            = "session/resume"             // params: [ResumeSessionRequest], handled by the agent
 	MethodSessionUpdate            = "session/update"             // params: [SessionNotification], handled by the client
 	MethodSessionSetConfigOption   = "session/set_config_option"  // params: [SetSessionConfigOptionRequest], handled by the agent
 	MethodSessionSetMode           = "session/set_mode"           // params: [SetSessionModeRequest], handled by the agent
-	MethodTerminalOutput           = "terminal/output"            // params: [TerminalOutputRequest], handled by the client
-	MethodTerminalWaitForExit      = "terminal/wait_for_exit"     // params: [WaitForTerminalExitRequest], handled by the client
-	MethodFsWriteTextFile          = "fs/write_text_file"         // params: [WriteTextFileRequest], handled by the client
 )
 
 // required returns the members that the parameters of a method must have.
@@ -42,28 +33,18 @@ func required(method string) []string {
 		return []string{"requestId"}
 	case MethodSessionClose:
 		return []string{"sessionId"}
-	case MethodElicitationComplete:
-		return []string{"elicitationId"}
 	case MethodElicitationCreate:
 		return []string{"message"}
-	case MethodTerminalCreate:
-		return []string{"sessionId", "command"}
 	case MethodSessionDelete:
 		return []string{"sessionId"}
 	case MethodInitialize:
 		return []string{"protocolVersion"}
-	case MethodTerminalKill:
-		return []string{"sessionId", "terminalId"}
 	case MethodSessionLoad:
 		return []string{"mcpServers", "cwd", "sessionId"}
 	case MethodSessionNew:
 		return []string{"cwd", "mcpServers"}
 	case MethodSessionPrompt:
 		return []string{"sessionId", "prompt"}
-	case MethodFsReadTextFile:
-		return []string{"sessionId", "path"}
-	case MethodTerminalRelease:
-		return []string{"sessionId", "terminalId"}
 	case MethodSessionRequestPermission:
 		return []string{"sessionId", "toolCall", "options"}
 	case MethodSessionResume:
@@ -74,12 +55,6 @@ func required(method string) []string {
 		return []string{"sessionId", "configId"}
 	case MethodSessionSetMode:
 		return []string{"sessionId", "modeId"}
-	case MethodTerminalOutput:
-		return []string{"sessionId", "terminalId"}
-	case MethodTerminalWaitForExit:
-		return []string{"sessionId", "terminalId"}
-	case MethodFsWriteTextFile:
-		return []string{"sessionId", "path", "content"}
 	}
 	return nil
 }

@@ -329,14 +329,6 @@ type ResourceLink struct {
 // Role: The sender or recipient of messages and data in a conversation.
 type Role string
 
-// Values of [Role].
-const (
-	// The assistant side of a conversation.
-	RoleAssistant Role = "assistant"
-	// The user side of a conversation.
-	RoleUser Role = "user"
-)
-
 // SelectedPermissionOutcome: The user selected one of the provided options.
 type SelectedPermissionOutcome struct {
 	// The ID of the option the user selected.

@@ -276,32 +276,11 @@ const (
 // StringFormat: String format types for string properties in elicitation schemas.
 type StringFormat string
 
-// Values of [StringFormat].
-const (
-	// Email address format.
-	StringFormatEmail StringFormat = "email"
-	// URI format.
-	StringFormatURI StringFormat = "uri"
-	// Date format (YYYY-MM-DD).
-	StringFormatDate StringFormat = "date"
-	// Date-time format (ISO 8601).
-	StringFormatDateTime StringFormat = "date-time"
-)
-
 // Terminal: Embed a terminal created with terminal/create by its id.
 type Terminal struct {
 	// Identifier of the terminal instance to embed in the content stream.
 	TerminalID TerminalID `json:"terminalId"`
 	Meta       Meta       `json:"_meta,omitzero"`
-}
-
-// TerminalExitStatus: Exit status of a terminal command.
-type TerminalExitStatus struct {
-	// The process exit code (may be null if terminated by signal).
-	ExitCode *int `json:"exitCode,omitzero"`
-	// The signal that terminated the process (may be null if exited normally).
-	Signal string `json:"signal,omitzero"`
-	Meta   Meta   `json:"_meta,omitzero"`
 }
 
 // TerminalID: Typed identifier used for terminal values on the wire.
@@ -337,4 +316,63 @@ type ToolCall struct {
 	// Raw output returned by the tool.
 	RawOutput json.RawMessage `json:"rawOutput,omitzero"`
 	Meta      Meta            `json:"_meta,omitzero"`
+}
+
+// ToolCallContent: Content produced by a tool call.
+//
+// At most one field is set. Other is a variant that this release doesn't know.
+type ToolCallContent struct {
+	// Standard content block (text, images, resources).
+	Content *Content
+	// File modification shown as a diff.
+	Diff *Diff
+	// Embed a terminal created with terminal/create by its id.
+	Terminal *Terminal
+	Other    json.RawMessage
+}
+
+// MarshalJSON writes the field that is set; it is an error if none is.
+func (u ToolCallContent) MarshalJSON() ([]byte, error) {
+	switch {
+	case u.Content != nil:
+		return encodeTagged("type", "content", u.Content)
+	case u.Diff != nil:
+		return encodeTagged("type", "diff", u.Diff)
+	case u.Terminal != nil:
+		return encodeTagged("type", "terminal", u.Terminal)
+	case u.Other != nil:
+		return u.Other, nil
+	}
+	return nil, errNoVariant("ToolCallContent")
+}
+
+// UnmarshalJSON reads the variant that the member type names.
+func (u *ToolCallContent) UnmarshalJSON(data []byte) error {
+	tag, err := tagOf(data, "type")
+	if err != nil {
+		return err
+	}
+	*u = ToolCallContent{}
+	switch tag {
+	case "content":
+		return decodeVariant(data, &u.Content)
+	case "diff":
+		return decodeVariant(data, &u.Diff)
+	case "terminal":
+		return decodeVariant(data, &u.Terminal)
+	}
+	u.Other = append(json.RawMessage(nil), data...)
+	return nil
+}
+
+// ToolCallID: Unique identifier for a tool call within a session.
+type ToolCallID string
+
+// ToolCallLocation: A file location being accessed or modified by a tool.
+type ToolCallLocation struct {
+	// The absolute file path being accessed or modified.
+	Path string `json:"path"`
+	// Optional 1-based line number within the file.
+	Line *int `json:"line,omitzero"`
+	Meta Meta `json:"_meta,omitzero"`
 }

@@ -35,6 +35,7 @@ func Generate(data []byte) (map[string][]byte, error) {
 	}
 	g := &generator{defs: file.Defs, done: map[string]bool{}}
 	files := map[string][]byte{}
+	maps.DeleteFunc(g.defs, func(_ string, d *schema) bool { return unspoken(d.Method) })
 	names := slices.Sorted(maps.Keys(g.defs))
 	methods, err := format.Source([]byte(header + g.methods(names)))
 	if err != nil {
@@ -66,6 +67,13 @@ func Generate(data []byte) (map[string][]byte, error) {
 	}
 	slices.Sort(shared)
 	return files, g.write(files, "types", shared)
+}
+
+// unspoken reports whether neither Troupe's agent nor its client speaks a method: the
+// agents that it drives have their own files and shells, and a login is the user's.
+func unspoken(method string) bool {
+	return strings.HasPrefix(method, "terminal/") || strings.HasPrefix(method, "fs/") ||
+		method == "logout" || method == "elicitation/complete"
 }
 
 // write makes the files of some definitions.
@@ -137,6 +145,8 @@ func (g *generator) definition(name string) string {
 	switch {
 	case d.Tag != nil && len(d.Properties) == 0:
 		return doc + g.union(t, d)
+	case name == "Role" || name == "StringFormat": // their values have no names here
+		return doc + fmt.Sprintf("type %s string\n\n", t)
 	case len(d.variants()) > 0 && len(d.Properties) == 0 && isEnum(d):
 		return doc + enum(t, d)
 	case name == "ErrorCode":
