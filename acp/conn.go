@@ -42,7 +42,7 @@ type After struct {
 // ConnOptions are the options of a connection. The zero value is valid.
 type ConnOptions struct {
 	// MaxLine is the longest line that is read, in bytes. A longer one is answered with
-	// CodeInvalidRequest, and the connection lives. 0: DefaultMaxLine.
+	// CodeInvalidRequest, and the connection lives. 0: 32 MiB.
 	MaxLine int
 	// Go starts a goroutine. nil: a go statement.
 	Go func(func())
@@ -80,7 +80,7 @@ type queued struct {
 // NewConn makes a connection that reads r and writes w. Nothing is read before Serve.
 func NewConn(r io.Reader, w io.Writer, h Handler, o ConnOptions) *Conn {
 	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
+		o.MaxLine = defaultMaxLine
 	}
 	if o.Go == nil {
 		o.Go = func(f func()) {

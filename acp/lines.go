@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// DefaultMaxLine is the longest line that a connection reads unless MaxLine says
+// defaultMaxLine is the longest line that a connection reads unless MaxLine says
 // otherwise, in bytes.
-const DefaultMaxLine = 32 << 20
+const defaultMaxLine = 32 << 20
 
 // headSize is how much is kept of a line that is too long, to find out whom to answer.
 const headSize = 4 << 10

@@ -220,10 +220,10 @@ func TestScopeEndsWaits(t *testing.T) {
 	}
 	e.spawn(nil, func(s *Strand) {
 		require.NoError(t, s.Sleep(time.Minute))
-		outer.err = ErrAborted
+		outer.err = errAborted
 	})
 	pump(e)
-	require.Equal(t, []error{ErrAborted, ErrAborted, nil}, errs)
+	require.Equal(t, []error{errAborted, errAborted, nil}, errs)
 	require.True(t, inner.within(outer))
 	require.False(t, outer.within(inner))
 }
@@ -250,6 +250,6 @@ func TestExitErrorText(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, &ExitError{Exit{Code: 3}}, "agent: ends with code 3")
 	require.EqualError(t, &ExitError{Exit{Signal: "KILL"}}, "agent: ends by signal KILL")
-	require.ErrorIs(t, errTerminated, ErrAborted)
-	require.NotErrorIs(t, ErrAborted, errTerminated)
+	require.ErrorIs(t, errTerminated, errAborted)
+	require.NotErrorIs(t, errAborted, errTerminated)
 }

@@ -164,7 +164,7 @@ func (e *engine) interrupt() {
 	if e.state == "requires_action" {
 		e.setState("running")
 	}
-	e.turn.scope.err = ErrAborted
+	e.turn.scope.err = errAborted
 }
 
 func (e *engine) setMode(r *Request, mode string) {

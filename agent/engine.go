@@ -156,7 +156,7 @@ func newEngine(l Launch, p Port, cfg Config) *engine {
 	if cfg.ProtocolVersion != "" {
 		e.tr.protocolVersion = cfg.ProtocolVersion
 	}
-	if h, ok := cfg.History.(Lagger); ok {
+	if h, ok := cfg.History.(lagger); ok {
 		e.mem.lag = h.Lag()
 	}
 	e.outside = newOutside(p, &e.cfg)
@@ -254,7 +254,7 @@ func (e *engine) terminate() {
 	e.quit(Exit{Code: 143})
 }
 
-var errTerminated = fmt.Errorf("%w by SIGTERM", ErrAborted)
+var errTerminated = fmt.Errorf("%w by SIGTERM", errAborted)
 
 // quit ends the agent; whatever strands still do goes nowhere.
 func (e *engine) quit(x Exit) {

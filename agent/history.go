@@ -11,7 +11,8 @@ import (
 
 // History stores sessions, so that a later process can resume them. Sessions are files
 // like those of Claude Code 2.1.329. A path is relative to the agent's configuration
-// directory. The engine calls History from one coroutine at a time.
+// directory. The engine calls History from one coroutine at a time. A History may have a
+// method Lag() time.Duration: how long after the agent has written a line it stores that.
 type History interface {
 	// Load returns the content of a file. If the file does not exist, the error wraps
 	// fs.ErrNotExist.
@@ -28,10 +29,10 @@ type Archive interface {
 	ReadSession(l Launch, id string) ([]byte, error)
 }
 
-// Lagger is a [History] that stores a line only some time after the agent has written it to
+// lagger is a [History] that stores a line only some time after the agent has written it to
 // stdout, as Claude Code does (up to about 0.12 s, observed on 2.1.329): an agent that is
 // killed loses the lines of that time. All lines of a turn are stored before its result.
-type Lagger interface {
+type lagger interface {
 	// Lag is that time for one process, which asks once.
 	Lag() time.Duration
 }

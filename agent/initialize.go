@@ -13,7 +13,6 @@ type Handshake string
 
 // Values of [Handshake].
 const (
-	HandshakeAuto     Handshake = ""          // from the manifest if there is one, otherwise by messages
 	HandshakeManifest Handshake = "manifest"  // from the manifest in initialize, like Claude Code 2.1.329
 	HandshakeMessages Handshake = "handshake" // by initialize, initialized, tools/list, like Claude Code 2.1.197
 )

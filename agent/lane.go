@@ -198,7 +198,7 @@ func (l *Lane) block(f blockFrame) error {
 	for i, d := range f.deltas {
 		if i > 0 {
 			if err := l.s.Sleep(f.pause); err != nil {
-				if errors.Is(err, ErrAborted) && !errors.Is(err, errTerminated) && f.cut != nil {
+				if errors.Is(err, errAborted) && !errors.Is(err, errTerminated) && f.cut != nil {
 					l.assistant(f.cut(i), Object{"aborted": true})
 				}
 				return err

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// SeedEnv is the environment variable with the seed of an agent that [Main] starts: a
+// seedEnv is the environment variable with the seed of an agent that [Main] starts: a
 // number, or any text. Without it the seed is the process id.
-const SeedEnv = "TROUPE_SEED"
+const seedEnv = "TROUPE_SEED"
 
 // Main is the main function of an agent's binary. It serves p over stdin and stdout,
 // with the arguments of the process, and exits as p did. The port reports SIGTERM and
@@ -17,19 +17,19 @@ const SeedEnv = "TROUPE_SEED"
 func Main(p Program) {
 	port := newStdio(os.Stdin, os.Stdout, os.Stderr)
 	port.watchSignals()
-	exit := p.Serve(ProcessLaunch(), port)
+	exit := p.Serve(processLaunch(), port)
 	if exit.Signal != "" {
 		raise(exit.Signal)
 	}
 	os.Exit(exit.Code)
 }
 
-// ProcessLaunch returns the [Launch] of this process.
-func ProcessLaunch() Launch {
+// processLaunch returns the [Launch] of this process.
+func processLaunch() Launch {
 	dir, _ := os.Getwd() // "" is Dir's word for unknown
 	l := Launch{Args: os.Args[1:], Env: os.Environ(), Dir: dir, Pid: os.Getpid()}
 	l.Seed = uint64(l.Pid)
-	if v := l.Getenv(SeedEnv); v != "" {
+	if v := l.Getenv(seedEnv); v != "" {
 		l.Seed = seedOf(v)
 	}
 	return l

@@ -30,7 +30,6 @@ type Gate string
 
 // Values of [Gate].
 const (
-	GateAuto  Gate = ""      // the tool, the permission mode and the rules decide
 	GateAsk   Gate = "ask"   // the host is asked, unless a hook, the permission mode or a rule allows the call
 	GateAllow Gate = "allow" // the host is not asked, as for a harmless shell command; hooks are still called
 )

@@ -7,9 +7,9 @@ import (
 )
 
 var (
-	// ErrAborted is returned by waits of a turn or task that the host has interrupted. A
+	// errAborted is returned by waits of a turn or task that the host has interrupted. A
 	// turn function must return it, or an error that wraps it.
-	ErrAborted = errors.New("agent: interrupted by the host")
+	errAborted = errors.New("agent: interrupted by the host")
 	// ErrTimeout says that a wait exceeded its limit.
 	ErrTimeout = errors.New("agent: waited too long")
 

@@ -109,7 +109,7 @@ func (c *cutError) Unwrap() error { return c.err }
 // reportCut does that.
 func reportCut(err error) {
 	var c *cutError
-	if errors.As(err, &c) && errors.Is(err, ErrAborted) {
+	if errors.As(err, &c) && errors.Is(err, errAborted) {
 		c.task.notify("stopped", c.task.Description)
 	}
 }

@@ -157,7 +157,7 @@ func (l *Lane) afterBatch(open []*call) error {
 		switch {
 		case c.halt:
 			l.halted = true
-			return ErrAborted
+			return errAborted
 		case c.defers:
 			l.deferred = c
 			return errDeferred
@@ -353,15 +353,15 @@ const rejectedResult = "User rejected tool use"
 // abortCall writes the result of a call that an interrupt, or the end of its
 // task, cut off.
 func (l *Lane) abortCall(c *call, err error) {
-	if errors.Is(err, ErrAborted) && l.parent == "" && l.turn != nil {
+	if errors.Is(err, errAborted) && l.parent == "" && l.turn != nil {
 		l.turn.cut = true
 	}
 	switch {
 	case errors.Is(err, errTerminated) && c.running:
 		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", nil)
 	case errors.Is(err, errTerminated):
-	case errors.Is(err, ErrAborted) && l.parent != "": // the parent's result says it
-	case errors.Is(err, ErrAborted):
+	case errors.Is(err, errAborted) && l.parent != "": // the parent's result says it
+	case errors.Is(err, errAborted):
 		if !c.running && l.turn != nil {
 			l.turn.denied(c)
 		}

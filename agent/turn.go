@@ -134,7 +134,7 @@ func (t *Turn) end(err error) {
 		if err := t.Finish(Result{}); err != nil {
 			t.end(err)
 		}
-	case errors.Is(err, ErrAborted):
+	case errors.Is(err, errAborted):
 		t.aborted()
 	case errors.Is(err, errHookStopped):
 		t.write(Result{Text: Say(""), StopReason: "tool_use", TerminalReason: "hook_stopped"})
@@ -231,7 +231,7 @@ func (t *Turn) close() {
 		return
 	}
 	state := "completed"
-	if errors.Is(t.scope.err, ErrAborted) || t.halted || t.apiError {
+	if errors.Is(t.scope.err, errAborted) || t.halted || t.apiError {
 		state = "cancelled"
 	}
 	e.lifecycle(t.msg, state)

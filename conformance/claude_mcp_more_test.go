@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -221,7 +222,7 @@ func (r *rig) statuses(c *sdk.Client) map[string]string {
 	for _, s := range all {
 		got[s.Name] = s.Status
 		for _, tool := range s.Tools {
-			got[s.Name] += " " + sdk.MCPToolName(s.Name, tool.Name)
+			got[s.Name] += " " + protocol.MCPToolName(s.Name, tool.Name)
 		}
 	}
 	return got
@@ -299,9 +300,9 @@ func TestNamesOfMoreThanLetters(t *testing.T) {
 			s := r.server(name.server, sdk.NewTool(name.tool, "Does it.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("did it"), nil }, sdk.AlwaysLoad()))
 			o := r.options()
 			o.SDKMCPServers = []*sdk.MCPServer{s}
-			o.AllowedTools = []string{sdk.MCPToolName(name.server, name.tool)}
+			o.AllowedTools = []string{protocol.MCPToolName(name.server, name.tool)}
 			o.CanUseTool = r.noAsk()
-			r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName(name.server, name.tool), modelapi.Args{})))
+			r.once(o, r.calls(modelapi.ToolUse(protocol.MCPToolName(name.server, name.tool), modelapi.Args{})))
 			require.Len(t, r.told(), 1)
 			assert.Equal(t, "did it", r.told()[0].Text)
 		})
@@ -315,7 +316,7 @@ func TestAPolicyDeniesAToolByItsOwnName(t *testing.T) {
 	o.SDKMCPServers = []*sdk.MCPServer{r.server("my.srv", sdk.NewTool("drop.all", "Drops.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("dropped"), nil }, sdk.AlwaysLoad()))}
 	o.SDKMCPServerConfigs = map[string]session.SDKMCPServerConfig{"my.srv": {Tools: []session.MCPToolPolicy{{Name: "drop.all", PermissionPolicy: session.AlwaysDeny}}}}
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
-	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("my.srv", "drop.all"), modelapi.Args{})))
+	r.once(o, r.calls(modelapi.ToolUse(protocol.MCPToolName("my.srv", "drop.all"), modelapi.Args{})))
 	require.Len(t, r.told(), 1)
 	assert.True(t, r.told()[0].IsError)
 }
@@ -328,7 +329,7 @@ func TestAWildcardInARule(t *testing.T) {
 	o.SDKMCPServers = []*sdk.MCPServer{r.server("srv", sdk.NewTool("drop", "Drops.", func(context.Context, nothing) (*sdk.ToolResult, error) { return sdk.Text("dropped"), nil }, sdk.AlwaysLoad()))}
 	o.DisallowedTools = []string{"mcp__*__dr*p"}
 	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeBypassPermissions, true
-	r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("srv", "drop"), modelapi.Args{})))
+	r.once(o, r.calls(modelapi.ToolUse(protocol.MCPToolName("srv", "drop"), modelapi.Args{})))
 	require.Len(t, r.told(), 1)
 	assert.True(t, r.told()[0].IsError)
 }
@@ -342,8 +343,8 @@ func TestServersThatAreWrittenAlike(t *testing.T) {
 	}
 	o := r.options()
 	o.SDKMCPServers = []*sdk.MCPServer{named("a b"), named("a.b")}
-	o.AllowedTools = []string{sdk.MCPToolName("a.b", "who")}
-	all, _ := r.once(o, r.calls(modelapi.ToolUse(sdk.MCPToolName("a.b", "who"), modelapi.Args{})))
+	o.AllowedTools = []string{protocol.MCPToolName("a.b", "who")}
+	all, _ := r.once(o, r.calls(modelapi.ToolUse(protocol.MCPToolName("a.b", "who"), modelapi.Args{})))
 	inits := only[*sdk.InitMessage](all)
 	require.NotEmpty(t, inits)
 	assert.Len(t, inits[0].MCPServers, 2)

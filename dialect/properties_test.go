@@ -148,7 +148,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 			without := with
 			reflect.ValueOf(&without).Elem().FieldByName(field).SetZero()
 			if field == "Auth" && name == "qoder" {
-				without.Auth = session.AccessToken(secret)
+				without.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: secret}
 			}
 			same := reflect.DeepEqual(wireOf(t, d, &with), wireOf(t, d, &without))
 			assert.Equal(t, isSilent(silent, field, name), same, "%s on %s", field, name)

@@ -27,7 +27,7 @@ func dialects() map[string]dialect.Dialect {
 func start(name string) dialect.Input {
 	o := dialect.Input{}
 	if name == "qoder" {
-		o.Auth = session.AccessToken(secret)
+		o.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: secret}
 	}
 	return o
 }
@@ -37,33 +37,35 @@ func samples() map[string]func(*dialect.Input) {
 	type o = *dialect.Input
 	raw := json.RawMessage(`{"env":{"K":"` + secret + `"},"b":1,"a":2}`)
 	return map[string]func(*dialect.Input){
-		"Cwd":                  func(x o) { x.Cwd = "/w" },
-		"Env":                  func(x o) { x.Env = map[string]string{"B": secret, "A": secret, "C": secret} },
-		"UnsetEnv":             func(x o) { x.UnsetEnv = []string{"Z", "Y"} },
-		"CleanEnv":             func(x o) { x.CleanEnv = true },
-		"PathToExecutable":     func(x o) { x.PathToExecutable = "/opt/agent.mjs" },
-		"Executable":           func(x o) { x.PathToExecutable, x.Executable = "/opt/agent.mjs", "bun" },
-		"ExecutableArgs":       func(x o) { x.PathToExecutable, x.ExecutableArgs = "/opt/agent.mjs", []string{"--smol"} },
-		"ExtraArgs":            func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"z": {}, "y": session.Some("1"), "x": {}} },
-		"Debug":                func(x o) { x.Debug = true },
-		"DebugFile":            func(x o) { x.DebugFile = "/tmp/log" },
-		"Auth":                 func(x o) { x.Auth = session.ServiceAccountKey(secret) },
-		"Proxy":                func(x o) { x.Proxy = "http://u:" + secret + "@p:1" },
-		"VPCEndpoint":          func(x o) { x.VPCEndpoint = "acme" },
-		"Model":                func(x o) { x.Model = "m" },
-		"FallbackModel":        func(x o) { x.FallbackModel = "f" },
-		"Thinking":             func(x o) { x.Thinking = &session.Thinking{Type: "adaptive"} },
-		"MaxThinkingTokens":    func(x o) { x.MaxThinkingTokens = session.Some(9) },
-		"Effort":               func(x o) { x.Effort = "low" },
-		"Betas":                func(x o) { x.Betas = []string{"b"} },
-		"OutputFormat":         func(x o) { x.OutputFormat = session.JSONSchema(json.RawMessage(`{"type":"object"}`)) },
+		"Cwd":               func(x o) { x.Cwd = "/w" },
+		"Env":               func(x o) { x.Env = map[string]string{"B": secret, "A": secret, "C": secret} },
+		"UnsetEnv":          func(x o) { x.UnsetEnv = []string{"Z", "Y"} },
+		"CleanEnv":          func(x o) { x.CleanEnv = true },
+		"PathToExecutable":  func(x o) { x.PathToExecutable = "/opt/agent.mjs" },
+		"Executable":        func(x o) { x.PathToExecutable, x.Executable = "/opt/agent.mjs", "bun" },
+		"ExecutableArgs":    func(x o) { x.PathToExecutable, x.ExecutableArgs = "/opt/agent.mjs", []string{"--smol"} },
+		"ExtraArgs":         func(x o) { x.ExtraArgs = map[string]session.Opt[string]{"z": {}, "y": session.Some("1"), "x": {}} },
+		"Debug":             func(x o) { x.Debug = true },
+		"DebugFile":         func(x o) { x.DebugFile = "/tmp/log" },
+		"Auth":              func(x o) { x.Auth = &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: secret} },
+		"Proxy":             func(x o) { x.Proxy = "http://u:" + secret + "@p:1" },
+		"VPCEndpoint":       func(x o) { x.VPCEndpoint = "acme" },
+		"Model":             func(x o) { x.Model = "m" },
+		"FallbackModel":     func(x o) { x.FallbackModel = "f" },
+		"Thinking":          func(x o) { x.Thinking = &session.Thinking{Type: "adaptive"} },
+		"MaxThinkingTokens": func(x o) { x.MaxThinkingTokens = session.Some(9) },
+		"Effort":            func(x o) { x.Effort = "low" },
+		"Betas":             func(x o) { x.Betas = []string{"b"} },
+		"OutputFormat": func(x o) {
+			x.OutputFormat = &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"type":"object"}`)}
+		},
 		"ModelRequestPatches":  func(x o) { x.ModelRequestPatches = raw },
 		"MaxTurns":             func(x o) { x.MaxTurns = session.Some(0) },
 		"MaxBudgetUSD":         func(x o) { x.MaxBudgetUSD = session.Some(0.5) },
 		"TaskBudget":           func(x o) { x.TaskBudget = session.Some(5) },
 		"GoalMaxTurns":         func(x o) { x.GoalMaxTurns = session.Some(5) },
 		"InitializeTimeout":    func(x o) { x.InitializeTimeout = time.Second },
-		"SystemPrompt":         func(x o) { x.SystemPrompt = session.PromptText("be brief") },
+		"SystemPrompt":         func(x o) { x.SystemPrompt = session.SystemPrompt{Blocks: []string{"be brief"}} },
 		"PlanModeInstructions": func(x o) { x.PlanModeInstructions = "p" },
 		"Title":                func(x o) { x.Title = "t" },
 		"VerbatimPrompts":      func(x o) { x.VerbatimPrompts = true },

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// Socket is the path of the Unix socket. Its directory must belong to the user and
 	// be closed to all others (mode 0700); it is created if it is missing. The socket
-	// gets mode 0600. Default: [DefaultSocket], unless Address is set.
+	// gets mode 0600. Default: the path of this process in [DefaultDir], unless Address is set.
 	Socket string
 	// Address is a loopback address and a port to listen on instead of a socket, such as
 	// 127.0.0.1:7070 or [::1]:0, where port 0 means any free port. It needs a Token.

@@ -26,9 +26,9 @@ func DefaultDir() (string, error) {
 	return filepath.Join(cache, "troupe", "run"), nil
 }
 
-// DefaultSocket returns the path of this process's socket in [DefaultDir]: its process id
+// defaultSocket returns the path of this process's socket in [DefaultDir]: its process id
 // with the extension .sock.
-func DefaultSocket() (string, error) {
+func defaultSocket() (string, error) {
 	dir, err := DefaultDir()
 	if err != nil {
 		return "", err

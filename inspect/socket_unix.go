@@ -26,7 +26,7 @@ const (
 func openSocket(path string) (net.Listener, error) {
 	if path == "" {
 		var err error
-		if path, err = DefaultSocket(); err != nil {
+		if path, err = defaultSocket(); err != nil {
 			return nil, err
 		}
 	}

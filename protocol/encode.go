@@ -40,11 +40,11 @@ const (
 // AppendControlError appends the error answer to the control request id, its
 // code under "error_code". An empty code is left out.
 func AppendControlError(dst []byte, id, msg, code string) []byte {
-	return AppendControlErrorAs(dst, id, msg, ErrorCodeKeyClaude, code)
+	return appendControlErrorAs(dst, id, msg, ErrorCodeKeyClaude, code)
 }
 
-// AppendControlErrorAs is [AppendControlError] with a choice of the code's key.
-func AppendControlErrorAs(dst []byte, id, msg, codeKey, code string) []byte {
+// appendControlErrorAs is [AppendControlError] with a choice of the code's key.
+func appendControlErrorAs(dst []byte, id, msg, codeKey, code string) []byte {
 	return TextID(id).AppendError(dst, msg, codeKey, code)
 }
 

@@ -41,7 +41,7 @@ func TestAppendControl(t *testing.T) {
 	for want, got := range map[string][]byte{
 		`{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"no\n"}}`:                AppendControlError(nil, "r", "no\n", ""),
 		`{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"no","error_code":"c"}}`: AppendControlError(nil, "r", "no", "c"),
-		`{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"no","code":"c"}}`:       AppendControlErrorAs(nil, "r", "no", ErrorCodeKeyQoder, "c"),
+		`{"type":"control_response","response":{"subtype":"error","request_id":"r","error":"no","code":"c"}}`:       appendControlErrorAs(nil, "r", "no", ErrorCodeKeyQoder, "c"),
 		`{"type":"control_cancel_request","request_id":"r"}`:                                                        AppendControlCancel(nil, "r"),
 	} {
 		assert.Equal(t, want+"\n", string(got))

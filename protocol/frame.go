@@ -88,7 +88,7 @@ const (
 	// NotObject is a JSON value other than an object.
 	NotObject
 	// TooLong is a line of more than 4 GiB.
-	TooLong
+	tooLong
 )
 
 func (k FrameErrorKind) String() string {
@@ -97,7 +97,7 @@ func (k FrameErrorKind) String() string {
 		return "not JSON"
 	case NotObject:
 		return "not a JSON object"
-	case TooLong:
+	case tooLong:
 		return "too long"
 	}
 	return fmt.Sprintf("FrameErrorKind(%d)", uint8(k))
@@ -135,7 +135,7 @@ func frameError(kind FrameErrorKind, line []byte, offset int) *FrameError {
 // The error is a *[FrameError]. Lines with an unknown type, or none, are frames.
 func ParseFrame(line []byte) (Frame, error) {
 	if uint64(len(line)) > math.MaxUint32 {
-		return Frame{}, frameError(TooLong, line, 0)
+		return Frame{}, frameError(tooLong, line, 0)
 	}
 	f := Frame{Raw: line}
 	var at [numKeys]jsonscan.Span

@@ -115,7 +115,7 @@ func TestFrameErrorText(t *testing.T) {
 	line[0] = 'X'
 	assert.Equal(t, byte('o'), fe.Head[0], "an error keeps no line alive")
 	assert.Equal(t, "FrameErrorKind(9)", FrameErrorKind(9).String())
-	assert.Equal(t, "too long", TooLong.String())
+	assert.Equal(t, "too long", tooLong.String())
 }
 
 func TestParseFrameAllocatesNothingForKnownTypes(t *testing.T) {

@@ -179,7 +179,7 @@ func checkMessage(t *testing.T, f Frame, at string) {
 		assert.True(t, deliberate[wireName(f.Type, f.Subtype)], "unknown: %s", at)
 		return
 	}
-	typ, subtype := NameOf(m)
+	typ, subtype := m.wire()
 	assert.Equal(t, f.Type, typ, at)
 	assert.Equal(t, f.Subtype, subtype, at)
 	checkContent(t, m, at)
@@ -187,7 +187,7 @@ func checkMessage(t *testing.T, f Frame, at string) {
 	require.NoError(t, err, at)
 	checkKept(t, f.Raw, again, reflect.TypeOf(m), at)
 	if u, ok := m.(*UserMessage); ok {
-		line, err := MarshalUserLine(u)
+		line, err := AppendUserLine(nil, u, SessionIDAlways)
 		require.NoError(t, err, at)
 		checkKept(t, f.Raw, line, reflect.TypeOf(m), at)
 	}

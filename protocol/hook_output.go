@@ -17,7 +17,7 @@ const (
 // HookJSONOutput is a hook's answer. The zero value, {}, lets the agent continue.
 //
 // Claude Code takes an error answer to a PreToolUse hook as permission (observed on
-// 2.1.329). A gate that fails must therefore answer with [DenyPreToolUse].
+// 2.1.329). A gate that fails must therefore answer with [HookDeny].
 type HookJSONOutput struct {
 	// Async tells the agent not to wait. AsyncTimeout is in milliseconds.
 	// No other field counts then.
@@ -38,14 +38,6 @@ type HookJSONOutput struct {
 	TerminalSequence string `json:"terminalSequence,omitempty"`
 	// Specific is the part that belongs to the event; nil for none.
 	Specific HookSpecificOutput `json:"-"`
-}
-
-// DenyPreToolUse returns the answer that stops a tool call.
-func DenyPreToolUse(reason string) HookJSONOutput {
-	return HookJSONOutput{Specific: &PreToolUseOutput{
-		PermissionDecision:       HookDeny,
-		PermissionDecisionReason: reason,
-	}}
 }
 
 type plainHookOutput HookJSONOutput

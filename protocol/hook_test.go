@@ -53,7 +53,7 @@ func TestHookJSONOutput(t *testing.T) {
 		{HookJSONOutput{Async: true, AsyncTimeout: 500}, `{"async":true,"asyncTimeout":500}`},
 		{HookJSONOutput{Continue: &no, StopReason: "r", SystemMessage: "<s>"}, `{"continue":false,"stopReason":"r","systemMessage":"<s>"}`},
 		{HookJSONOutput{Decision: DecisionBlock, Reason: "r"}, `{"decision":"block","reason":"r"}`},
-		{DenyPreToolUse("why"), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why"}}`},
+		{HookJSONOutput{Specific: &PreToolUseOutput{PermissionDecision: HookDeny, PermissionDecisionReason: "why"}}, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"why"}}`},
 		{HookJSONOutput{Specific: &PreToolUseOutput{UpdatedInput: json.RawMessage(`{"a":1}`)}}, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"a":1}}}`},
 		{HookJSONOutput{Specific: &PostToolUseOutput{UpdatedMCPToolOutput: json.RawMessage(`[]`)}}, `{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedMCPToolOutput":[]}}`},
 		{HookJSONOutput{Specific: &PermissionRequestOutput{}}, `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"deny","message":"The host denied this tool call."}}}`},

@@ -73,8 +73,8 @@ func (id ID) AppendSuccess(dst []byte, response json.RawMessage) ([]byte, error)
 	return append(out, "}}\n"...), nil
 }
 
-// AppendError appends the error answer to the control request id, as
-// [AppendControlErrorAs] does. The answer to a request without an id has no id.
+// AppendError appends the error answer to the control request id, with
+// the code under codeKey. The answer to a request without an id has no id.
 func (id ID) AppendError(dst []byte, msg, codeKey, code string) []byte {
 	dst = append(dst, `{"type":"control_response","response":{"subtype":"error"`...)
 	dst = id.append(dst)

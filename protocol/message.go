@@ -117,9 +117,6 @@ func newMessage(typ, subtype string) Message {
 	return newTopLevelMessage(typ)
 }
 
-// NameOf returns the "type" and "subtype" of the line that m is.
-func NameOf(m Message) (typ, subtype string) { return m.wire() }
-
 func wireName(typ, subtype string) string {
 	if subtype == "" {
 		return typ

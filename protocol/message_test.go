@@ -222,7 +222,7 @@ func TestMessageNames(t *testing.T) {
 		typ, subtype, _ := strings.Cut(name, "/")
 		m := newMessage(typ, subtype)
 		require.NotNil(t, m, name)
-		gotType, gotSubtype := NameOf(m)
+		gotType, gotSubtype := m.wire()
 		assert.Equal(t, name, wireName(gotType, gotSubtype))
 		line, err := MarshalMessage(m)
 		require.NoError(t, err, name)
@@ -232,7 +232,7 @@ func TestMessageNames(t *testing.T) {
 
 func TestMarshalUserLine(t *testing.T) {
 	t.Parallel()
-	line, err := MarshalUserLine(&UserMessage{Message: UserContent{Content: TextContent("a < b\n")}})
+	line, err := AppendUserLine(nil, &UserMessage{Message: UserContent{Content: TextContent("a < b\n")}}, SessionIDAlways)
 	require.NoError(t, err)
 	assertLine(t, `{"type":"user","session_id":"","message":{"role":"user","content":[{"type":"text","text":"a < b\n"}]},"parent_tool_use_id":null}`, line)
 
@@ -254,7 +254,7 @@ func TestMarshalUserLine(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, "before", string(line))
 	m.Message.Content = Content{&ToolUseBlock{Input: json.RawMessage("nope")}}
-	_, err = MarshalUserLine(m)
+	_, err = AppendUserLine(nil, m, SessionIDAlways)
 	require.ErrorContains(t, err, "message")
 }
 

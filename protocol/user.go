@@ -135,15 +135,9 @@ const (
 	SessionIDIfSet
 )
 
-// MarshalUserLine returns m as a line of the host, ending in a newline, in the
-// key order of Claude's SDK: type, session_id, message, parent_tool_use_id,
-// uuid, then the rest. An empty role is "user".
-func MarshalUserLine(m *UserMessage) ([]byte, error) {
-	return AppendUserLine(nil, m, SessionIDAlways)
-}
-
-// AppendUserLine is [MarshalUserLine] with a choice of form. On error it
-// returns dst as it was.
+// AppendUserLine appends m as a line of the host, ending in a newline, in the key order of
+// Claude's SDK: type, session_id, message, parent_tool_use_id, uuid, then the rest. An
+// empty role is "user". On error it returns dst as it was.
 func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, error) {
 	body := m.Message
 	if body.Role == "" {

@@ -97,7 +97,7 @@ func callbackKinds() []callbackKind {
 			request: `{"subtype":"get_model_policy","type":"get_model_policy","resolvedModel":"auto","purpose":"main"}`,
 			install: func(spec *runtime.Spec, limit time.Duration, f callback) {
 				spec.Dialect = qoder.New()
-				spec.Options.Auth = session.AccessToken("t")
+				spec.Options.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "t"}
 				spec.Options.ResolveModelTimeout = limit
 				if limit == 0 {
 					spec.Options.ResolveModelTimeout = -1

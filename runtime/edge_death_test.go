@@ -526,7 +526,7 @@ func TestEdgeLadderByTheClock(t *testing.T) {
 				var exit agent.Exit
 				spec.Program = flusher{spec.Program, c.flush, &exit}
 				if c.dialect == agent.Qoder {
-					spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
+					spec.Dialect, spec.Options.Auth = qoder.New(), &session.Auth{Type: session.AuthQoderCLI}
 				}
 				ctx := context.Background()
 				s, err := w.Open(ctx, spec)

@@ -131,7 +131,7 @@ func TestEdgeThousandFailingStarts(t *testing.T) {
 		}
 		spec := r.spec(t, hello)
 		spec.Dialect = qoder.New() // whose login goes by file
-		spec.Options.Auth = session.AccessToken("hunter2")
+		spec.Options.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "hunter2"}
 		c.spoil(t, &spec.Options)
 		specs = append(specs, spec)
 	}
@@ -354,7 +354,7 @@ func qoderSpec(t *testing.T, r *watched, script string) runtime.Spec {
 	t.Helper()
 	spec := r.spec(t, "dialect: qoder\n"+script)
 	spec.Dialect = qoder.New()
-	spec.Options.Auth = session.AccessToken("hunter2")
+	spec.Options.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "hunter2"}
 	return spec
 }
 
@@ -420,7 +420,7 @@ func TestEdgeContradictingOptions(t *testing.T) {
 		contradiction(&spec.Options)
 		spec.Options.CanUseTool = allow
 		spec.Options.SessionID = "mine"
-		spec.Options.Auth = session.AccessToken("hunter2")
+		spec.Options.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "hunter2"}
 		spec.Options.Proxy = "http://user:hunter2@proxy"
 		spec.Options.Spawner = noSpawner{t}
 		_, err := r.rt.Open(limit(t), spec)
@@ -462,7 +462,7 @@ func TestEdgeProtocolVersionInSimulation(t *testing.T) {
 	for seed := range sim.Seeds(t, 20, 10) {
 		w := newWorld(t, seed)
 		spec := w.Gated(&scripted.Script{Dialect: agent.Qoder, ProtocolVersion: "2.0.0"})
-		spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
+		spec.Dialect, spec.Options.Auth = qoder.New(), &session.Auth{Type: session.AuthQoderCLI}
 		s, err := w.Open(context.Background(), spec)
 		if err == nil {
 			var turn *runtime.Turn
@@ -488,7 +488,7 @@ func TestEdgeOpenWaitsForItsOptions(t *testing.T) {
 				script.Misbehave.Refuse = []string{"set_plan_mode"}
 			}
 			spec := w.Gated(script)
-			spec.Dialect, spec.Options.Auth = qoder.New(), session.QoderCLIAuth()
+			spec.Dialect, spec.Options.Auth = qoder.New(), &session.Auth{Type: session.AuthQoderCLI}
 			spec.Options.PlanMode = session.Some(true)
 			began := w.Sched.Now()
 			s, err := w.Open(context.Background(), spec)

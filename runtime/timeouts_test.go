@@ -95,7 +95,7 @@ func TestTimeoutsAreThoseInForce(t *testing.T) {
 			}, option: `SDKMCPServerConfigs["srv"].Timeout`},
 		"model": {planned: "a model", wait: "model policy request get_model_policy", steps: scripted.Steps{&scripted.ModelPolicy{}}, usual: 500 * time.Millisecond,
 			qoder: true, set: func(s *runtime.Spec, await func(context.Context) error) {
-				s.Dialect, s.Options.Auth = qoder.New(), session.QoderCLIAuth()
+				s.Dialect, s.Options.Auth = qoder.New(), &session.Auth{Type: session.AuthQoderCLI}
 				s.Options.ResolveModel = func(ctx context.Context, _ *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 					return protocol.ModelPolicyReply{}, await(ctx)
 				}

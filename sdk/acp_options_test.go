@@ -64,7 +64,7 @@ func TestACPOptions(t *testing.T) {
 		"MaxTurns":      func(o *sdk.Options) { o.MaxTurns = session.Some(1) },
 		"OutputFormat":  func(o *sdk.Options) { o.OutputFormat = &session.OutputFormat{Schema: json.RawMessage(`{}`)} },
 		"SessionID":     func(o *sdk.Options) { o.SessionID = "acp-1" },
-		"Auth":          func(o *sdk.Options) { o.Auth = session.AccessToken("t") },
+		"Auth":          func(o *sdk.Options) { o.Auth = sdk.AccessToken("t") },
 		"PermissionMode": func(o *sdk.Options) {
 			o.PermissionMode = protocol.ModeBypassPermissions
 		},

@@ -19,7 +19,7 @@ import (
 )
 
 func cleanupOptions(server *cloudtest.Server) *sdk.Options {
-	return &sdk.Options{Backend: cloud.Backend(cloud.Config{HTTP: server}), Auth: session.AccessToken("secret-1")}
+	return &sdk.Options{Backend: cloud.Backend(cloud.Config{HTTP: server}), Auth: sdk.AccessToken("secret-1")}
 }
 
 // TestCloudCleanup: what a session has created is archived, or deleted, and nothing else.
@@ -120,8 +120,8 @@ func TestCloudCleanupMistakes(t *testing.T) {
 	}{
 		"not in the cloud": {sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{Path: "/q"})}, "Backend"},
 		"no login":         {sdk.Options{Backend: cloud.Backend(cloud.Config{})}, "Auth"},
-		"another login":    {sdk.Options{Backend: cloud.Backend(cloud.Config{}), Auth: session.AccessToken("")}, "Auth"},
-		"a wrong address":  {sdk.Options{Backend: cloud.Backend(cloud.Config{BaseURL: "ftp://x"}), Auth: session.AccessToken("t")}, "Backend"},
+		"another login":    {sdk.Options{Backend: cloud.Backend(cloud.Config{}), Auth: sdk.AccessToken("")}, "Auth"},
+		"a wrong address":  {sdk.Options{Backend: cloud.Backend(cloud.Config{BaseURL: "ftp://x"}), Auth: sdk.AccessToken("t")}, "Backend"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
-	"github.com/agent-troupe/troupe/session"
 )
 
 // TestCloudOverHTTP: with the transport of net/http, over sockets that break.
@@ -46,7 +45,7 @@ func TestCloudOverHTTP(t *testing.T) {
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	o := existing()
-	o.Runtime, o.Auth, o.MaxRestarts = rt, session.AccessToken(cloudToken), 1
+	o.Runtime, o.Auth, o.MaxRestarts = rt, sdk.AccessToken(cloudToken), 1
 	o.Backend = cloud.Backend(cloud.Config{BaseURL: server.URL + "/api/v1/cloud"})
 	c := sdk.NewClient(o)
 	require.NoError(t, c.Connect(t.Context()))

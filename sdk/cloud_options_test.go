@@ -55,14 +55,14 @@ func TestCloudOptions(t *testing.T) {
 		"mcpServers":              {func(o *sdk.Options) { o.MCPServers = map[string]session.MCPServerConfig{"m": {Command: "c"}} }, "MCPServers"},
 		"resume":                  {func(o *sdk.Options) { o.Resume = "x" }, "Resume"},
 		"stderr+env+debugFile ok": {func(o *sdk.Options) { o.Stderr, o.Env, o.DebugFile = func(string) {}, map[string]string{"A": "b"}, "f" }, ""},
-		"auth qodercli":           {func(o *sdk.Options) { o.Auth = session.QoderCLIAuth() }, "Auth"},
-		"auth serviceAccount":     {func(o *sdk.Options) { o.Auth = session.ServiceAccountKey("k") }, "Auth"},
+		"auth qodercli":           {func(o *sdk.Options) { o.Auth = sdk.QoderCLIAuth() }, "Auth"},
+		"auth serviceAccount":     {func(o *sdk.Options) { o.Auth = sdk.ServiceAccountKey("k") }, "Auth"},
 		"auth missing":            {func(o *sdk.Options) { o.Auth = nil }, "Auth"},
-		"auth from missing env":   {func(o *sdk.Options) { o.Auth = session.AccessTokenFromEnv("NOPE_PAT") }, "Auth"},
+		"auth from missing env":   {func(o *sdk.Options) { o.Auth = sdk.AccessTokenFromEnv("NOPE_PAT") }, "Auth"},
 		"env token from options.env": {func(o *sdk.Options) {
-			o.Auth, o.Env = session.AccessTokenFromEnv("OWN_PAT"), map[string]string{"OWN_PAT": cloudToken}
+			o.Auth, o.Env = sdk.AccessTokenFromEnv("OWN_PAT"), map[string]string{"OWN_PAT": cloudToken}
 		}, ""},
-		"env token from process.env": {func(o *sdk.Options) { o.Auth = session.AccessTokenFromEnv("TROUPE_TEST_PAT") }, "Auth"}, // not set here
+		"env token from process.env": {func(o *sdk.Options) { o.Auth = sdk.AccessTokenFromEnv("TROUPE_TEST_PAT") }, "Auth"}, // not set here
 		// Not recorded.
 		"hooks":   {func(o *sdk.Options) { o.Hooks = []session.Hook{sdk.OnStop(nil)} }, "Hooks"},
 		"policy":  {func(o *sdk.Options) { o.Policy = &policy.Rules{} }, "Policy"},
@@ -78,7 +78,7 @@ func TestCloudOptions(t *testing.T) {
 			t.Parallel()
 			o := *existing()
 			o.ExperimentalCloudAgent = &some
-			o.Auth = session.AccessToken(cloudToken)
+			o.Auth = sdk.AccessToken(cloudToken)
 			server := &cloudtest.Server{}
 			inCloud(t, server, &o, func(t *testing.T, w *cloudWorld) {
 				own := w.options

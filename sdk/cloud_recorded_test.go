@@ -356,7 +356,7 @@ func (p *playback) options(t *testing.T) *sdk.Options {
 	if made.Agent == nil && made.Session.ID == "" {
 		made.Session.ID = "sess_9"
 	}
-	return &sdk.Options{ExperimentalCloudAgent: made, Auth: session.AccessToken("PAT-TEST")}
+	return &sdk.Options{ExperimentalCloudAgent: made, Auth: sdk.AccessToken("PAT-TEST")}
 }
 
 // seen is what a consumer saw: the messages, and how it ended.

@@ -34,7 +34,7 @@ func inCloud(t *testing.T, s *cloudtest.Server, o *sdk.Options, test func(t *tes
 		own.Runtime = rt
 		own.Backend = cloud.Backend(cloud.Config{HTTP: s, BaseURL: "https://cloud.test/api/v1/cloud/"})
 		if own.Auth == nil {
-			own.Auth = session.AccessToken(cloudToken)
+			own.Auth = sdk.AccessToken(cloudToken)
 		}
 		own.OnEvent = w.note
 		w.options = own

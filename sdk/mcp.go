@@ -73,7 +73,7 @@ func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
 		for _, p := range t.def.problems {
 			bad(option, p.what, p.fix)
 		}
-		wire := MCPToolName(name, t.def.name)
+		wire := protocol.MCPToolName(name, t.def.name)
 		switch other, taken := called[wire]; {
 		case t.def.name == "":
 		case taken && other == t.def.name:

@@ -16,12 +16,6 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// MCPToolName returns the agent's name of a tool of an MCP server, for permission rules,
-// hook matchers and callbacks: mcp__server__tool. Every character except ASCII letters,
-// digits, _ and - is replaced by _ (observed on Claude Code 2.1.329). qodercli also
-// merges several underscores into one; see [protocol.MCPNameQoder].
-func MCPToolName(server, tool string) string { return protocol.MCPToolName(server, tool) }
-
 // servers are the in-process MCP servers of one session.
 type servers struct {
 	changes *mcp.Semaphore // one at a time

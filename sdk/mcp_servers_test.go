@@ -59,7 +59,7 @@ func TestServersThatComeAndGo(t *testing.T) {
 		status, err := c.MCPStatus(w.Context())
 		require.NoError(w, err)
 		require.Len(w, status, 1)
-		assert.Equal(w, "mcp__two__say", sdk.MCPToolName(status[0].Name, status[0].Tools[0].Name))
+		assert.Equal(w, "mcp__two__say", protocol.MCPToolName(status[0].Name, status[0].Tools[0].Name))
 		w.close(c)
 	})
 }
@@ -141,5 +141,5 @@ func TestWrappedServerThatWasAddedLater(t *testing.T) {
 
 func TestMCPToolName(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, "mcp__my_srv__do_it", sdk.MCPToolName("my.srv", "do it"))
+	assert.Equal(t, "mcp__my_srv__do_it", protocol.MCPToolName("my.srv", "do it"))
 }

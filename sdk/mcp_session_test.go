@@ -53,7 +53,7 @@ func toolTurn(t *testing.T, rt *runtime.Runtime, d dialect.Dialect, s *sdk.MCPSe
 
 func auth(d dialect.Dialect) *session.Auth {
 	if d.Name() == "qoder" {
-		return session.QoderCLIAuth()
+		return sdk.QoderCLIAuth()
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/agent-troupe/troupe/session"
 )
@@ -37,11 +39,15 @@ func Only(names ...string) session.Set { return session.Only(names...) }
 
 // PromptText returns a system prompt that replaces the agent's own. PromptText("") is
 // an empty prompt.
-func PromptText(blocks ...string) session.SystemPrompt { return session.PromptText(blocks...) }
+func PromptText(blocks ...string) session.SystemPrompt {
+	return session.SystemPrompt{Blocks: slices.Clone(blocks)}
+}
 
 // PresetPrompt returns the agent's own system prompt with text appended to it. If text
 // is empty, nothing is appended.
-func PresetPrompt(text string) session.SystemPrompt { return session.PresetPrompt(text) }
+func PresetPrompt(text string) session.SystemPrompt {
+	return session.SystemPrompt{Preset: true, Append: text}
+}
 
 // PromptFile returns a system prompt that is read from a file when the session is
 // made. path is relative to Options.Cwd.
@@ -49,24 +55,32 @@ func PromptFile(path string) session.SystemPrompt { return session.SystemPrompt{
 
 // JSONSchema returns the output format of answers that satisfy schema, a JSON Schema
 // object. [RunAs] derives the schema from a Go type.
-func JSONSchema(schema json.RawMessage) *session.OutputFormat { return session.JSONSchema(schema) }
+func JSONSchema(schema json.RawMessage) *session.OutputFormat {
+	return &session.OutputFormat{Type: "json_schema", Schema: schema}
+}
 
 // AccessToken logs in with a personal access token. Qoder.
-func AccessToken(token string) *session.Auth { return session.AccessToken(token) }
+func AccessToken(token string) *session.Auth {
+	return &session.Auth{Type: session.AuthAccessToken, AccessToken: token}
+}
 
 // AccessTokenFromEnv logs in with the token in the environment variable name; ""
 // means QODER_PERSONAL_ACCESS_TOKEN. Qoder.
-func AccessTokenFromEnv(name string) *session.Auth { return session.AccessTokenFromEnv(name) }
+func AccessTokenFromEnv(name string) *session.Auth {
+	return &session.Auth{Type: session.AuthAccessToken, EnvVar: cmp.Or(name, session.DefaultTokenEnv)}
+}
 
 // QoderCLIAuth uses the login that qodercli already has. Qoder.
-func QoderCLIAuth() *session.Auth { return session.QoderCLIAuth() }
+func QoderCLIAuth() *session.Auth { return &session.Auth{Type: session.AuthQoderCLI} }
 
 // ServiceAccountKey logs in with a service account's key. Qoder.
-func ServiceAccountKey(key string) *session.Auth { return session.ServiceAccountKey(key) }
+func ServiceAccountKey(key string) *session.Auth {
+	return &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: key}
+}
 
 // ServiceAccountTokens logs in with a service account's tokens.
 // Options.FetchServiceAccountToken must provide them. Qoder.
-func ServiceAccountTokens() *session.Auth { return session.ServiceAccountTokens() }
+func ServiceAccountTokens() *session.Auth { return &session.Auth{Type: session.AuthServiceAccount} }
 
 // JobTokens logs in with job tokens. Options.FetchJobToken must provide them. Qoder.
-func JobTokens() *session.Auth { return session.JobTokens() }
+func JobTokens() *session.Auth { return &session.Auth{Type: session.AuthJobToken} }

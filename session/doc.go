@@ -7,6 +7,6 @@
 // here. The types have methods that describe them (Error, Unwrap, Is, String,
 // Format, LogValue), encode or decode them (MarshalJSON, UnmarshalJSON, MarshalYAML,
 // UnmarshalYAML), or fill in defaults (WithDefaults). The functions make values of
-// options, such as [Some] and [PromptText]; [ConfigErrors] returns the
+// options, such as [Some] and [Only]; [ConfigErrors] returns the
 // *[ConfigError] values of an error.
 package session

@@ -117,9 +117,9 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]session.SystemPrompt{
 		`null`:      {},
-		`""`:        session.PromptText(""),
-		`"a"`:       session.PromptText("a"),
-		`["a","b"]`: session.PromptText("a", "b"),
+		`""`:        session.SystemPrompt{Blocks: []string{""}},
+		`"a"`:       session.SystemPrompt{Blocks: []string{"a"}},
+		`["a","b"]`: session.SystemPrompt{Blocks: []string{"a", "b"}},
 		`{"type":"preset","append":"x","excludeDynamicSections":true,"snapshot":false}`: {Preset: true, Append: "x",
 			ExcludeDynamicSections: true, Snapshot: session.Some(false)},
 		`{"type":"file","path":"p.md"}`:                    {File: "p.md"},
@@ -129,7 +129,7 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	}
 	var p session.SystemPrompt
 	require.NoError(t, json.Unmarshal([]byte(`{"type":"preset","preset":"claude_code"}`), &p))
-	assert.Equal(t, session.PresetPrompt(""), p)
+	assert.Equal(t, session.SystemPrompt{Preset: true, Append: ""}, p)
 	for _, bad := range []string{`3`, `{"type":"other"}`, `[1]`} {
 		assert.Error(t, json.Unmarshal([]byte(bad), &p), bad)
 	}
@@ -145,7 +145,7 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 	assert.Equal(t, session.Only("Read"), o.Tools)
 	assert.True(t, o.Skills.IsAll())
 	assert.True(t, o.SettingSources.IsNone())
-	assert.Equal(t, session.PresetPrompt("x"), o.SystemPrompt)
+	assert.Equal(t, session.SystemPrompt{Preset: true, Append: "x"}, o.SystemPrompt)
 	assert.Equal(t, "db", o.MCPServers["db"].Command)
 	assert.Equal(t, map[string]session.Opt[string]{"k": {}, "v": session.Some("1")}, o.ExtraArgs)
 
@@ -156,29 +156,29 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 
 func TestAuthHidesItsSecrets(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*session.Auth{session.AccessToken("s3cr3t"), session.ServiceAccountKey("s3cr3t"), nil,
-		session.AccessTokenFromEnv(""), session.QoderCLIAuth(), session.JobTokens(), session.ServiceAccountTokens()} {
+	for _, a := range []*session.Auth{&session.Auth{Type: session.AuthAccessToken, AccessToken: "s3cr3t"}, &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "s3cr3t"}, nil,
+		&session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv}, &session.Auth{Type: session.AuthQoderCLI}, &session.Auth{Type: session.AuthJobToken}, &session.Auth{Type: session.AuthServiceAccount}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			text := fmt.Sprintf(verb, a)
 			assert.NotContains(t, text, "s3cr3t", verb)
 			assert.NotEmpty(t, text)
 		}
 	}
-	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", session.AccessTokenFromEnv("").String())
+	assert.Equal(t, "accessToken from $QODER_PERSONAL_ACCESS_TOKEN", (&session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv}).String())
 }
 
 func TestAuthReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]*session.Auth{
-		`{"type":"accessToken","accessToken":"T"}`:                     session.AccessToken("T"),
-		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     session.AccessTokenFromEnv("MY_PAT"),
-		`{"type":"accessToken","accessToken":{"envVar":""}}`:           session.AccessTokenFromEnv(""),
-		`{"type":"accessToken","envVar":"MY_PAT"}`:                     session.AccessTokenFromEnv("MY_PAT"),
-		`{"type":"qodercli"}`:                                          session.QoderCLIAuth(),
-		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            session.ServiceAccountKey("K"),
+		`{"type":"accessToken","accessToken":"T"}`:                     &session.Auth{Type: session.AuthAccessToken, AccessToken: "T"},
+		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     &session.Auth{Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
+		`{"type":"accessToken","accessToken":{"envVar":""}}`:           &session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv},
+		`{"type":"accessToken","envVar":"MY_PAT"}`:                     &session.Auth{Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
+		`{"type":"qodercli"}`:                                          &session.Auth{Type: session.AuthQoderCLI},
+		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "K"},
 		`{"type":"serviceAccount","serviceAccountKey":{"envVar":"K"}}`: {Type: session.AuthServiceAccount, EnvVar: "K"},
-		`{"type":"serviceAccount"}`:                                    session.ServiceAccountTokens(),
-		`{"type":"jobToken"}`:                                          session.JobTokens(),
+		`{"type":"serviceAccount"}`:                                    &session.Auth{Type: session.AuthServiceAccount},
+		`{"type":"jobToken"}`:                                          &session.Auth{Type: session.AuthJobToken},
 	} {
 		var got session.Auth
 		require.NoError(t, json.Unmarshal([]byte(doc), &got), doc)

@@ -291,7 +291,7 @@ type Options struct {
 	// Prompt.
 
 	// SystemPrompt replaces or extends the agent's system prompt. Default: not given; Claude then gets an empty prompt, as
-	// from the vendor's SDK, and Qoder uses its own. PresetPrompt("") is Claude Code's own prompt. Both:
+	// from the vendor's SDK, and Qoder uses its own. The preset without a text is Claude Code's own prompt. Both:
 	// initialize.systemPrompt (a list on Claude, one text on Qoder) or appendSystemPrompt. Claude:
 	// excludeDynamicSections and systemPromptSnapshot, too.
 	SystemPrompt SystemPrompt `json:"systemPrompt,omitzero"`

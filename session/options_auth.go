@@ -13,14 +13,14 @@ const (
 	AuthJobToken       AuthType = "jobToken"       // tokens from the host
 )
 
-// DefaultTokenEnv is the environment variable that AccessTokenFromEnv("") reads.
+// DefaultTokenEnv is the environment variable that holds a personal access token, unless Auth.EnvVar names another.
 const DefaultTokenEnv = "QODER_PERSONAL_ACCESS_TOKEN"
 
 // DefaultServiceAccountEnv is the environment variable of a service account's key, for an Auth in JSON that says that
 // the key is in a variable and names none.
 const DefaultServiceAccountEnv = "QODER_SERVICE_ACCOUNT_KEY"
 
-// Auth is how qodercli logs in. Use one of the constructors. Secrets go to a file of mode 0600 that the CLI reads when
+// Auth is how qodercli logs in. Secrets go to a file of mode 0600 that the CLI reads when
 // it starts, never to the argument list. Printing an Auth does not show them.
 type Auth struct {
 	Type AuthType `json:"type"` // one of the ways to log in, required
@@ -33,31 +33,6 @@ type Auth struct {
 	// provides tokens.
 	ServiceAccountKey string `json:"serviceAccountKey,omitempty"`
 }
-
-// AccessToken logs in with a personal access token.
-func AccessToken(token string) *Auth { return &Auth{Type: AuthAccessToken, AccessToken: token} }
-
-// AccessTokenFromEnv logs in with the token in the environment variable name; "" means DefaultTokenEnv.
-func AccessTokenFromEnv(name string) *Auth {
-	if name == "" {
-		name = DefaultTokenEnv
-	}
-	return &Auth{Type: AuthAccessToken, EnvVar: name}
-}
-
-// QoderCLIAuth uses the login that qodercli already has.
-func QoderCLIAuth() *Auth { return &Auth{Type: AuthQoderCLI} }
-
-// ServiceAccountKey logs in with a service account's key.
-func ServiceAccountKey(key string) *Auth {
-	return &Auth{Type: AuthServiceAccount, ServiceAccountKey: key}
-}
-
-// ServiceAccountTokens logs in with a service account's tokens. Options.FetchServiceAccountToken must provide them.
-func ServiceAccountTokens() *Auth { return &Auth{Type: AuthServiceAccount} }
-
-// JobTokens logs in with job tokens. Options.FetchJobToken must provide them.
-func JobTokens() *Auth { return &Auth{Type: AuthJobToken} }
 
 // String returns the type of the login, without secrets.
 func (a *Auth) String() string {

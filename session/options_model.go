@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -34,11 +33,6 @@ type OutputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// JSONSchema returns the output format of answers that satisfy schema, a JSON Schema object.
-func JSONSchema(schema json.RawMessage) *OutputFormat {
-	return &OutputFormat{Type: "json_schema", Schema: schema}
-}
-
 var errSystemPromptShape = errors.New(`session: a system prompt is a string, a list of strings, or an object of type "preset", "custom" or "file"`)
 
 // SystemPrompt replaces the agent's system prompt (Blocks or File), or keeps and extends it (Preset). The zero value
@@ -65,12 +59,6 @@ type SystemPrompt struct {
 
 // DynamicBoundary is the block that separates the static from the dynamic blocks of a system prompt. Claude.
 const DynamicBoundary = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
-
-// PromptText returns a system prompt of these blocks. PromptText("") is an empty prompt.
-func PromptText(blocks ...string) SystemPrompt { return SystemPrompt{Blocks: slices.Clone(blocks)} }
-
-// PresetPrompt returns the agent's own system prompt with text appended to it. If text is empty, nothing is appended.
-func PresetPrompt(text string) SystemPrompt { return SystemPrompt{Preset: true, Append: text} }
 
 // IsZero reports whether no prompt was given.
 func (p SystemPrompt) IsZero() bool {

@@ -18,9 +18,6 @@ type Opt[T any] struct {
 // Some returns v as a given value, even if v is zero.
 func Some[T any](v T) Opt[T] { return Opt[T]{value: v, given: true} }
 
-// Absent returns a value that was not given. It is the zero Opt.
-func Absent[T any]() Opt[T] { return Opt[T]{} }
-
 // Value returns the value and whether it was given.
 func (o Opt[T]) Value() (T, bool) { return o.value, o.given }
 

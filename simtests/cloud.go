@@ -38,7 +38,7 @@ func (w *World) DialCloud(o *sdk.Options, s *cloudtest.Server) (*sdk.Client, err
 		own.ExperimentalCloudAgent = &session.CloudAgent{Session: session.CloudSession{ID: "s"}}
 	}
 	if own.Auth == nil {
-		own.Auth = session.AccessToken("simulated")
+		own.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "simulated"}
 	}
 	w.serve(s)
 	own.Runtime = w.rt

@@ -14,7 +14,7 @@ type transcripts struct {
 	w *World
 }
 
-// Lag implements [agent.Lagger].
+// Lag is how long after the agent has written a line the store has it.
 func (h *transcripts) Lag() time.Duration {
 	if hit := h.w.strike(h.w.sched.running(), "", faultLag); hit != nil {
 		return 1 + time.Duration(hit.rng.Int64N(int64(hit.d)))

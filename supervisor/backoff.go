@@ -14,9 +14,9 @@ type Rand interface {
 
 // The default [Backoff].
 const (
-	DefaultInitial    = 200 * time.Millisecond
-	DefaultMax        = 30 * time.Second
-	DefaultFactor     = 2.0
+	defaultInitial    = 200 * time.Millisecond
+	defaultMax        = 30 * time.Second
+	defaultFactor     = 2.0
 	DefaultResetAfter = time.Minute
 )
 
@@ -28,9 +28,9 @@ const NoBackoff time.Duration = -1
 // defaults: 200 ms, doubled up to 30 s, reset after a minute. It is a plain value and
 // safe for concurrent use.
 type Backoff struct {
-	Initial time.Duration // limit of the first delay; 0 means DefaultInitial
-	Max     time.Duration // limit of all delays; 0 means DefaultMax, or Initial if that is longer
-	Factor  float64       // at least 1; 0 means DefaultFactor
+	Initial time.Duration // limit of the first delay; 0 means 200 ms
+	Max     time.Duration // limit of all delays; 0 means 30 s, or Initial if that is longer
+	Factor  float64       // at least 1; 0 means 2
 	// ResetAfter is the healthy period after which attempts are counted from 1 again; 0
 	// means DefaultResetAfter. See [BackoffState].
 	ResetAfter time.Duration
@@ -68,13 +68,13 @@ func (b Backoff) bound(attempt int) time.Duration {
 
 func (b Backoff) withDefaults() Backoff {
 	if b.Initial == 0 {
-		b.Initial = DefaultInitial
+		b.Initial = defaultInitial
 	}
 	if b.Max == 0 {
-		b.Max = max(DefaultMax, b.Initial)
+		b.Max = max(defaultMax, b.Initial)
 	}
 	if b.Factor == 0 {
-		b.Factor = DefaultFactor
+		b.Factor = defaultFactor
 	}
 	if b.ResetAfter == 0 {
 		b.ResetAfter = DefaultResetAfter

@@ -9,12 +9,12 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// BaseURL is the address of the service (observed on the Qoder SDK 1.0.39).
-const BaseURL = "https://api.qoder.com/api/v1/cloud"
+// defaultURL is the address of the service (observed on the Qoder SDK 1.0.39).
+const defaultURL = "https://api.qoder.com/api/v1/cloud"
 
-// BaseURLEnv is the environment variable of the host that replaces [BaseURL] (observed on the
+// baseURLEnv is the environment variable of the host that replaces [defaultURL] (observed on the
 // Qoder SDK 1.0.39).
-const BaseURLEnv = "QODER_CLOUD_AGENT_API_BASE"
+const baseURLEnv = "QODER_CLOUD_AGENT_API_BASE"
 
 // target is what an agent talks to.
 type target struct {

@@ -47,15 +47,15 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 func (s *service) target(in *dialect.Input) (target, error) {
 	t := target{Config: s.Config}
 	if t.BaseURL == "" {
-		t.BaseURL, _ = (&dialect.Input{Facts: dialect.Facts{ParentEnv: in.ParentEnv}}).LookupHostEnv(BaseURLEnv)
+		t.BaseURL, _ = (&dialect.Input{Facts: dialect.Facts{ParentEnv: in.ParentEnv}}).LookupHostEnv(baseURLEnv)
 	}
 	if t.BaseURL == "" {
-		t.BaseURL = BaseURL
+		t.BaseURL = defaultURL
 	}
 	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
 	if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "" {
 		return t, &session.ConfigError{Option: "Backend", Backend: qoder.Name, Problem: "the address of the cloud is no http or https URL, or has a login or a query",
-			Fix: "set Config.BaseURL of cloud.Backend, or " + BaseURLEnv + ", to a URL such as " + BaseURL}
+			Fix: "set Config.BaseURL of cloud.Backend, or " + baseURLEnv + ", to a URL such as " + defaultURL}
 	}
 	if in.ExperimentalCloudAgent != nil {
 		t.agent = *in.ExperimentalCloudAgent

@@ -15,7 +15,7 @@ import (
 func ExampleBackend() {
 	opts := &sdk.Options{
 		Backend: cloud.Backend(cloud.Config{HTTP: &cloudtest.Server{}}),
-		Auth:    session.AccessToken("a token"),
+		Auth:    &session.Auth{Type: session.AuthAccessToken, AccessToken: "a token"},
 		ExperimentalCloudAgent: &session.CloudAgent{
 			Agent:   &session.CloudAgentReference{ID: "agent_7"},
 			Session: session.CloudSession{Create: &session.CloudSessionCreate{EnvironmentID: "env_1"}},

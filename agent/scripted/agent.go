@@ -34,9 +34,6 @@ type Option func(*Agent)
 // WithScript plays s.
 func WithScript(s *Script) Option { return func(a *Agent) { a.Script = s } }
 
-// WithDialect uses the protocol of d instead of the script's.
-func WithDialect(d agent.Dialect) Option { return func(a *Agent) { a.Dialect = d } }
-
 // WithTurns plays turns one after another.
 func WithTurns(turns ...Turn) Option {
 	return func(a *Agent) { a.Script = &Script{Turns: turns} }

@@ -47,7 +47,7 @@ type lagging struct {
 	lag time.Duration
 }
 
-// Lag implements [agent.Lagger].
+// Lag is how long after the agent has written a line the store has it.
 func (l lagging) Lag() time.Duration { return l.lag }
 
 // MemoryHistory stores sessions in memory. The zero value is empty and ready to use. It

@@ -286,9 +286,10 @@ func TestPortStaysOnItsGoroutine(t *testing.T) {
 	script.Turns[0].Steps = append(script.Turns[0].Steps,
 		scripted.Stderr("x"), &scripted.Flood{Count: 9000, Size: 100}, &scripted.Huge{Bytes: 1 << 20})
 	a := scripted.New(
-		scripted.WithScript(script), scripted.WithDialect(agent.Claude),
+		scripted.WithScript(script),
 		scripted.WithEffect(func(string, string) error { return nil }),
 	)
+	a.Dialect = agent.Claude
 	owned := &ownedPort{Port: p, t: t, owner: goroutine()}
 	require.Equal(t, agent.Exit{}, a.Serve(agent.Launch{Args: []string{"--permission-prompt-tool=stdio"}}, owned))
 	require.Len(t, p.pick("result"), 3)

@@ -189,7 +189,7 @@ func TestWhatIsTooLongForAnArgument(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", build.MaxArg)
 
-	schema := dialect.Input{Options: session.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"title":"` + long + `"}`))}}
+	schema := dialect.Input{Options: session.Options{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"title":"` + long + `"}`)}}}
 	assert.Len(t, launch(t, schema).Args, 5, "initialize carries the schema")
 	assert.Contains(t, string(initialize(t, schema)["jsonSchema"]), long)
 
@@ -247,10 +247,10 @@ func TestSystemPromptForms(t *testing.T) {
 		want   map[string]string
 	}{
 		"not given":  {session.SystemPrompt{}, map[string]string{"systemPrompt": `[""]`}},
-		"no blocks":  {session.PromptText(), map[string]string{"systemPrompt": `[""]`}},
-		"empty":      {session.PromptText(""), map[string]string{"systemPrompt": `[""]`}},
-		"two blocks": {session.PromptText("a", session.DynamicBoundary), map[string]string{"systemPrompt": `["a","__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"]`}},
-		"preset":     {session.PresetPrompt("x"), map[string]string{"appendSystemPrompt": `"x"`}},
+		"no blocks":  {session.SystemPrompt{}, map[string]string{"systemPrompt": `[""]`}},
+		"empty":      {session.SystemPrompt{Blocks: []string{""}}, map[string]string{"systemPrompt": `[""]`}},
+		"two blocks": {session.SystemPrompt{Blocks: []string{"a", session.DynamicBoundary}}, map[string]string{"systemPrompt": `["a","__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"]`}},
+		"preset":     {session.SystemPrompt{Preset: true, Append: "x"}, map[string]string{"appendSystemPrompt": `"x"`}},
 		"custom, no snapshot": {session.SystemPrompt{Blocks: []string{"a"}, Snapshot: session.Some(false)},
 			map[string]string{"systemPrompt": `["a"]`, "systemPromptSnapshot": `false`}},
 	} {

@@ -152,8 +152,8 @@ func cases() map[string]dialect.Input {
 		"agentProgress":     {Options: session.Options{AgentProgressSummaries: true}},
 		"planInstr":         {Options: session.Options{PlanModeInstructions: "PI"}},
 		"title":             {Options: session.Options{Title: "TT"}},
-		"sysString":         {Options: session.Options{SystemPrompt: session.PromptText("SP")}},
-		"sysPreset":         {Options: session.Options{SystemPrompt: session.PresetPrompt("")}},
+		"sysString":         {Options: session.Options{SystemPrompt: session.SystemPrompt{Blocks: []string{"SP"}}}},
+		"sysPreset":         {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Append: ""}}},
 		"sysPresetExcl": {Options: session.Options{SystemPrompt: session.SystemPrompt{
 			Preset: true, ExcludeDynamicSections: true, Snapshot: session.Some(true)}}},
 		"skillsAll":         {Options: session.Options{Skills: session.All()}},
@@ -161,7 +161,7 @@ func cases() map[string]dialect.Input {
 		"skillsListAllowed": {Options: session.Options{AllowedTools: []string{"Read"}, Skills: session.Only("pdf")}},
 		"debug":             {Options: session.Options{Debug: true}},
 		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
-			"replay-user-messages": session.Absent[string](), "foo": session.Some("bar")}}},
+			"replay-user-messages": session.Opt[string]{}, "foo": session.Some("bar")}}},
 		"executableNode": {Options: session.Options{PathToExecutable: "/opt/cli.mjs", Executable: "node"}},
 		"hooks": {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 30 * time.Second},
@@ -173,13 +173,13 @@ func cases() map[string]dialect.Input {
 		"kitchen": {Options: session.Options{
 			MaxThinkingTokens: session.Some(1), Effort: "low", MaxTurns: session.Some(2), MaxBudgetUSD: session.Some(1.0),
 			TaskBudget: session.Some(5), Model: "M", Agent: "x", Betas: []string{"context-1m-2025-08-07"},
-			OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`)), DebugFile: "<PATH>",
+			OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"type":"object"}`)}, DebugFile: "<PATH>",
 			CanUseTool: canUseTool, Resume: uuidA, AllowedTools: []string{"Read"}, DisallowedTools: []string{"Write"},
 			Tools: session.Only("Bash"), MCPServers: node(), SettingSources: session.None(), StrictMCPConfig: true,
 			PermissionMode: protocol.ModeDefault, FallbackModel: "F", IncludeHookEvents: true,
 			IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}, Plugins: []session.Plugin{{Path: "/p"}},
 			ForkSession: true, ResumeSessionAt: uuidB, SessionID: uuidD, EnableFileCheckpointing: session.Some(true),
-			ExtraArgs: map[string]session.Opt[string]{"zzz": session.Absent[string]()},
+			ExtraArgs: map[string]session.Opt[string]{"zzz": session.Opt[string]{}},
 			Settings:  json.RawMessage(`{"model":"q"}`),
 		}},
 	}

@@ -77,7 +77,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 	def := session.AgentDefinition{Description: "d", Prompt: "p"}
 	starts := def
 	starts.Tools = session.Only("Read", "Agent")
-	o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": starts}}}
+	o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}, Agents: map[string]session.AgentDefinition{"a": starts}}}
 	_, err := qoder.New().Validate(&o)
 	require.Len(t, session.ConfigErrors(err), 1)
 	assert.Equal(t, `Agents["a"].Tools`, session.ConfigErrors(err)[0].Option)
@@ -93,7 +93,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 		"a tool":             {func(o *dialect.Input) { o.PermissionPromptToolName = "mcp__a__b" }, 0},
 		"the main session's": {func(o *dialect.Input) { o.Agent = "a" }, 0},
 	} {
-		o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Agents: map[string]session.AgentDefinition{"a": def}}}
+		o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}, Agents: map[string]session.AgentDefinition{"a": def}}}
 		c.set(&o)
 		warnings, err := qoder.New().Validate(&o)
 		require.NoError(t, err, name)
@@ -103,7 +103,7 @@ func TestAgentsThatCannotBeCalled(t *testing.T) {
 
 func TestQoderCLIHasNoCloudAgent(t *testing.T) {
 	t.Parallel()
-	o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth()}}
+	o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}}}
 	doc := `{"agent":{"create":{"model":"auto","name":"n","description":null,"tools":[{"type":"agent_toolset_20260401","enabled_tools":["bash"]}],
 		"mcp_servers":[{"name":"m","type":"url","url":"https://h"}],"skills":[{"skill_id":"s","type":"custom"}],"metadata":{"k":"v"}}},
 		"session":{"create":{"environment_id":"e","resources":[{"type":"file","file_id":"f"}],"title":"t","vault_ids":[],"memory_store_ids":["m"]}},
@@ -194,14 +194,14 @@ func TestMemoryThatCannotBe(t *testing.T) {
 		"Evolution.Skill.Generation.TurnComplete.Enabled":         {skill("custom", session.SkillGeneration{Enabled: some(false), TurnComplete: &session.TurnComplete{}})},
 	} {
 		for _, o := range all {
-			o.Auth = session.QoderCLIAuth()
+			o.Auth = &session.Auth{Type: session.AuthQoderCLI}
 			_, err := qoder.New().Validate(&o)
 			require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 			assert.Equal(t, want, session.ConfigErrors(err)[0].Option)
 		}
 	}
 	fine := generation(session.MemoryGeneration{Roots: []session.MemoryRoot{{ID: "a", Path: "/p", Access: "read-write", IndexFile: "sub/i.md"}}})
-	fine.Auth = session.QoderCLIAuth()
+	fine.Auth = &session.Auth{Type: session.AuthQoderCLI}
 	_, err := qoder.New().Validate(&fine)
 	require.NoError(t, err)
 }
@@ -214,7 +214,7 @@ func TestToolsThatCannotBeShown(t *testing.T) {
 		"ExposedName  ":    {Name: "t", ExposedName: "mcp_call", AlwaysLoad: true},
 		"PermissionPolicy": {Name: "...", PermissionPolicy: session.AlwaysAsk},
 	} {
-		o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}}}}
+		o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}, MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c", Tools: []session.MCPToolPolicy{tool}}}}}
 		_, err := qoder.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 		assert.Equal(t, `MCPServers["s"].Tools[0].`+strings.TrimSpace(want), session.ConfigErrors(err)[0].Option)

@@ -172,7 +172,7 @@ func TestFailedGatesDeny(t *testing.T) {
 
 func TestResume(t *testing.T) {
 	t.Parallel()
-	o := &dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), Continue: true, ForkSession: true}}
+	o := &dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}, Continue: true, ForkSession: true}}
 	next, err := qoder.New().Resume(o, uuid1, false)
 	require.NoError(t, err)
 	l, err := qoder.New().Launch(next)

@@ -46,7 +46,7 @@ func TestEveryHookEvent(t *testing.T) {
 		t.Run(string(event), func(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/hook/"+string(event))
-			o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth()}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}}
+			o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}}
 			warnings, err := qoder.New().Validate(&o)
 			require.NoError(t, err)
 			assert.Empty(t, warnings)

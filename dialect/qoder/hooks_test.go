@@ -17,7 +17,7 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 	has := 0
 	for _, event := range append(protocol.HookEvents(), "NextWeek") {
 		warnings, err := qoder.New().Validate(&dialect.Input{Options: session.Options{
-			Auth: session.QoderCLIAuth(),
+			Auth: &session.Auth{Type: session.AuthQoderCLI},
 		}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: event, CallbackIDs: []string{"hook_0"}}}}})
 		require.NoError(t, err, event)
 		switch {
@@ -35,7 +35,7 @@ func TestHooksThatQoderDoesNotHave(t *testing.T) {
 func TestOnFailureIsClaudes(t *testing.T) {
 	t.Parallel()
 	_, err := qoder.New().Validate(&dialect.Input{Options: session.Options{
-		Auth: session.QoderCLIAuth(),
+		Auth: &session.Auth{Type: session.AuthQoderCLI},
 	}, Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: protocol.HookPreToolUse, OnFailure: session.ContinueOnFailure, CallbackIDs: []string{"hook_0"}}}}})
 	require.ErrorContains(t, err, "Hooks[0].OnFailure")
 }

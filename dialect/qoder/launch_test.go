@@ -20,7 +20,7 @@ import (
 func launch(t *testing.T, o dialect.Input) dialect.Launch {
 	t.Helper()
 	if o.Auth == nil {
-		o.Auth = session.AccessToken("PAT")
+		o.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "PAT"}
 	}
 	l, err := qoder.New().Launch(&o)
 	require.NoError(t, err)
@@ -75,14 +75,14 @@ func TestLogins(t *testing.T) {
 		payload string
 		unset   []string
 	}{
-		"token from Env before the parent's": {dialect.Input{Options: session.Options{Auth: session.AccessTokenFromEnv("T"),
+		"token from Env before the parent's": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthAccessToken, EnvVar: "T"},
 			Env: map[string]string{"T": "mine"}}, Facts: dialect.Facts{ParentEnv: []string{"T=parent"}}},
 			`{"type":"accessToken","accessToken":"mine"}`, nil},
-		"token of the parent in a clean environment": {dialect.Input{Options: session.Options{Auth: session.AccessTokenFromEnv(""), CleanEnv: true}, Facts: dialect.Facts{ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
-		"job tokens": {dialect.Input{Options: session.Options{Auth: session.JobTokens()}}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
+		"token of the parent in a clean environment": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv}, CleanEnv: true}, Facts: dialect.Facts{ParentEnv: []string{"QODER_PERSONAL_ACCESS_TOKEN=parent"}}}, `{"type":"accessToken","accessToken":"parent"}`, nil},
+		"job tokens": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthJobToken}}}, `{"type":"jobToken","jobTokenProvider":"host"}`, nil},
 		"named key": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "SA"}}, Facts: dialect.Facts{ParentEnv: []string{"SA=key"}}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY", "SA"}},
-		"key": {dialect.Input{Options: session.Options{Auth: session.ServiceAccountKey("key"), Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}}},
+		"key": {dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "key"}, Env: map[string]string{"QODER_SERVICE_ACCOUNT_KEY": "x"}}},
 			`{"type":"serviceAccount","serviceAccountKey":"key"}`, []string{"QODER_SERVICE_ACCOUNT_KEY"}},
 	} {
 		l := launch(t, c.options)
@@ -95,7 +95,7 @@ func TestLogins(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]*session.Auth{
-		"none": nil, "empty": session.AccessToken(""), "unset": session.AccessTokenFromEnv("NOT_SET"),
+		"none": nil, "empty": &session.Auth{Type: session.AuthAccessToken, AccessToken: ""}, "unset": &session.Auth{Type: session.AuthAccessToken, EnvVar: "NOT_SET"},
 		"unset key": {Type: session.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
 	} {
 		_, err := qoder.New().Launch(&dialect.Input{Options: session.Options{Auth: a}})
@@ -172,7 +172,7 @@ func TestSettingsAreMerged(t *testing.T) {
 		"list":   {Options: session.Options{Settings: json.RawMessage(`{"permissions":{"additionalDirectories":1}}`), AdditionalDirectories: []string{"/a"}}},
 		"object": {Options: session.Options{Settings: json.RawMessage(`{"general":1}`), EnableFileCheckpointing: session.Some(true)}},
 	} {
-		o.Auth = session.QoderCLIAuth()
+		o.Auth = &session.Auth{Type: session.AuthQoderCLI}
 		_, err := qoder.New().Launch(&o)
 		assert.Len(t, session.ConfigErrors(err), 1, name)
 	}
@@ -187,7 +187,7 @@ func TestInitializeFields(t *testing.T) {
 	}{
 		"timeout":    {dialect.Input{Options: session.Options{InitializeTimeout: 1500 * time.Millisecond}}, "initializeTimeoutMs", `1500`},
 		"no copies":  {dialect.Input{Options: session.Options{EnableFileCheckpointing: session.Some(false)}}, "enableFileCheckpointing", `false`},
-		"append":     {dialect.Input{Options: session.Options{SystemPrompt: session.PresetPrompt("x")}}, "appendSystemPrompt", `"x"`},
+		"append":     {dialect.Input{Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Append: "x"}}}, "appendSystemPrompt", `"x"`},
 		"servers":    {dialect.Input{Facts: dialect.Facts{Servers: []dialect.SDKMCPServer{{Name: "b"}, {Name: "a"}}}}, "sdkMcpServers", `["b","a"]`},
 		"some skill": {dialect.Input{Options: session.Options{Skills: session.Only("pdf")}}, "skills", `["pdf"]`},
 		"memory callback alone": {dialect.Input{Options: session.Options{Memory: &session.Memory{Extra: map[string]json.RawMessage{"z": json.RawMessage(`1`)}}, ShouldGenerateMemory: turnGate}},
@@ -219,7 +219,7 @@ func TestInitializeFields(t *testing.T) {
 func TestImpossibleOnQoder(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]dialect.Input{
-		"SystemPrompt.Blocks":                 {Options: session.Options{SystemPrompt: session.PromptText("a", "b")}},
+		"SystemPrompt.Blocks":                 {Options: session.Options{SystemPrompt: session.SystemPrompt{Blocks: []string{"a", "b"}}}},
 		"SystemPrompt.ExcludeDynamicSections": {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, ExcludeDynamicSections: true}}},
 		"SystemPrompt.Snapshot":               {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Snapshot: session.Some(true)}}},
 		"Plugins[0].SkipMCPDiscovery":         {Options: session.Options{Plugins: []session.Plugin{{Path: "p", SkipMCPDiscovery: true}}}},
@@ -234,7 +234,7 @@ func TestImpossibleOnQoder(t *testing.T) {
 		`ExtraArgs["proxy"]`:                  {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"proxy": session.Some("http://p")}}},
 		`ExtraArgs["disable-builtin-skills"]`: {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{"disable-builtin-skills": {}}}},
 	} {
-		o.Auth = session.QoderCLIAuth()
+		o.Auth = &session.Auth{Type: session.AuthQoderCLI}
 		_, err := qoder.New().Validate(&o)
 		require.Len(t, session.ConfigErrors(err), 1, "%s: %v", want, err)
 		assert.Equal(t, want, session.ConfigErrors(err)[0].Option)

@@ -90,8 +90,8 @@ func TestEveryOption(t *testing.T) {
 		"option/permissionPromptToolName":        {o{Options: session.Options{PermissionPromptToolName: "mcp__a__b"}}, argv("--permission-prompt-tool", "mcp__a__b")},
 		"option/planMode":                        {o{Options: session.Options{PlanMode: session.Some(true)}}, wire{after: `{"subtype":"set_plan_mode","active":true}`}},
 		"option/goalMaxTurns":                    {o{Options: session.Options{GoalMaxTurns: session.Some(7)}}, wire{after: `{"subtype":"set_goal_max_turns","max_turns":7}`}},
-		"option/systemPrompt":                    {o{Options: session.Options{SystemPrompt: session.PromptText("s")}}, field("systemPrompt", `"s"`)},
-		"option/systemPrompt.preset":             {o{Options: session.Options{SystemPrompt: session.PresetPrompt("x")}}, field("appendSystemPrompt", `"x"`)},
+		"option/systemPrompt":                    {o{Options: session.Options{SystemPrompt: session.SystemPrompt{Blocks: []string{"s"}}}}, field("systemPrompt", `"s"`)},
+		"option/systemPrompt.preset":             {o{Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Append: "x"}}}, field("appendSystemPrompt", `"x"`)},
 		"option/modelRequestPatches":             {o{Options: session.Options{ModelRequestPatches: raw(`{"m":{"a":1}}`)}}, field("modelRequestPatches", `{"m":{"a":1}}`)},
 		"option/hooks":                           {o{Facts: dialect.Facts{Registrations: []dialect.HookRegistration{{Event: protocol.HookStop, Matcher: "x", CallbackIDs: []string{"hook_0"}, Timeout: 1500 * time.Millisecond}}}}, field("hooks", `{"Stop":[{"matcher":"x","hookCallbackIds":["hook_0"],"timeout":1.5}]}`)},
 		"option/mcpServers": {o{Options: session.Options{MCPServers: map[string]session.MCPServerConfig{"s": {Command: "c"}, "w": {Type: "http", URL: "https://h", Timeout: time.Second}}}},
@@ -131,18 +131,18 @@ func TestEveryOption(t *testing.T) {
 		"option/env":                               {o{Options: session.Options{Env: map[string]string{"A": "b"}}}, wire{env: map[string]string{"A": "b"}}},
 		"option/initializeTimeoutMs":               {o{Options: session.Options{InitializeTimeout: 3 * time.Second}}, field("initializeTimeoutMs", `3000`)},
 		"option/auth":                              {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, EnvVar: "K"}, Env: map[string]string{"K": "k"}}}, payload(`{"type":"serviceAccount","serviceAccountKey":"k"}`)},
-		"option/auth.accessToken":                  {o{Options: session.Options{Auth: session.AccessToken("T")}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
-		"option/auth.accessToken.envVar":           {o{Options: session.Options{Auth: session.AccessTokenFromEnv("V")}, Facts: dialect.Facts{ParentEnv: []string{"V=T"}}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
-		"option/auth.qodercli":                     {o{Options: session.Options{Auth: session.QoderCLIAuth()}}, payload(`{"type":"qodercli"}`)},
-		"option/auth.serviceAccount.key":           {o{Options: session.Options{Auth: session.ServiceAccountKey("K")}}, payload(`{"type":"serviceAccount","serviceAccountKey":"K"}`)},
-		"option/auth.serviceAccount.fetch":         {o{Options: session.Options{Auth: session.ServiceAccountTokens()}}, payload(`{"type":"serviceAccount","serviceAccountTokenProvider":"host"}`)},
-		"option/auth.jobToken":                     {o{Options: session.Options{Auth: session.JobTokens()}}, payload(`{"type":"jobToken","jobTokenProvider":"host"}`)},
+		"option/auth.accessToken":                  {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthAccessToken, AccessToken: "T"}}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.accessToken.envVar":           {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthAccessToken, EnvVar: "V"}}, Facts: dialect.Facts{ParentEnv: []string{"V=T"}}}, payload(`{"type":"accessToken","accessToken":"T"}`)},
+		"option/auth.qodercli":                     {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}}}, payload(`{"type":"qodercli"}`)},
+		"option/auth.serviceAccount.key":           {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "K"}}}, payload(`{"type":"serviceAccount","serviceAccountKey":"K"}`)},
+		"option/auth.serviceAccount.fetch":         {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount}}}, payload(`{"type":"serviceAccount","serviceAccountTokenProvider":"host"}`)},
+		"option/auth.jobToken":                     {o{Options: session.Options{Auth: &session.Auth{Type: session.AuthJobToken}}}, payload(`{"type":"jobToken","jobTokenProvider":"host"}`)},
 		"option/debugFile":                         {o{Options: session.Options{DebugFile: "/d"}}, wire{warned: "DebugFile"}},
 		"option/toolConfig":                        {o{Options: session.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}}}, wire{warned: "ToolConfig"}},
 		"option/includeHookEvents":                 {o{Options: session.Options{IncludeHookEvents: true}}, wire{warned: "IncludeHookEvents"}},
 		"option/fallbackModel":                     {o{Options: session.Options{FallbackModel: "f"}}, refused("FallbackModel")},
 		"option/planModeInstructions":              {o{Options: session.Options{PlanModeInstructions: "p"}}, refused("PlanModeInstructions")},
-		"option/outputFormat":                      {o{Options: session.Options{OutputFormat: session.JSONSchema(raw(`{}`))}}, refused("OutputFormat")},
+		"option/outputFormat":                      {o{Options: session.Options{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: raw(`{}`)}}}, refused("OutputFormat")},
 		"option/thinking":                          {o{Options: session.Options{Thinking: &session.Thinking{Type: "adaptive"}}}, refused("Thinking")},
 		"option/effort":                            {o{Options: session.Options{Effort: "low"}}, refused("Effort")},
 		"option/maxThinkingTokens":                 {o{Options: session.Options{MaxThinkingTokens: session.Some(1)}}, refused("MaxThinkingTokens")},
@@ -163,7 +163,7 @@ func TestEveryOption(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/"+row)
 			if c.o.Auth == nil {
-				c.o.Auth = session.AccessToken("PAT")
+				c.o.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "PAT"}
 				c.want.payload = `{"type":"accessToken","accessToken":"PAT"}`
 			}
 			checkWire(t, &c.o, c.want)
@@ -247,7 +247,7 @@ func TestEveryMode(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			parity.Covers(t, "qoder/mode/"+string(mode))
-			o := dialect.Input{Options: session.Options{Auth: session.QoderCLIAuth(), PermissionMode: mode}}
+			o := dialect.Input{Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}, PermissionMode: mode}}
 			said := mode
 			if mode == protocol.ModeYolo || mode == protocol.ModeBypassPermissions {
 				_, err := qoder.New().Validate(&o)

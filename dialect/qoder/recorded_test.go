@@ -97,11 +97,11 @@ func cases() map[string]dialect.Input {
 			MCPServers: []session.AgentMCPServer{{Name: "x"}, {Name: "y", Config: &session.MCPServerConfig{Command: "c"}}},
 			Skills:     []string{"s"}, InitialPrompt: "ip", MaxTurns: session.Some(3), Effort: "high",
 			PermissionMode: protocol.ModePlan, Background: some(true), Memory: "user", Isolation: "worktree"}}}},
-		"auth-env":                  {Options: session.Options{Auth: session.AccessTokenFromEnv("MY_PAT")}, Facts: dialect.Facts{ParentEnv: []string{"MY_PAT=ENVTOK"}}},
+		"auth-env":                  {Options: session.Options{Auth: &session.Auth{Type: session.AuthAccessToken, EnvVar: "MY_PAT"}}, Facts: dialect.Facts{ParentEnv: []string{"MY_PAT=ENVTOK"}}},
 		"auth-notunlinked":          {},
-		"auth-qodercli":             {Options: session.Options{Auth: session.QoderCLIAuth()}},
-		"auth-sa-fetch":             {Options: session.Options{Auth: session.ServiceAccountTokens()}},
-		"auth-sa-key":               {Options: session.Options{Auth: session.ServiceAccountKey("SAKEY")}},
+		"auth-qodercli":             {Options: session.Options{Auth: &session.Auth{Type: session.AuthQoderCLI}}},
+		"auth-sa-fetch":             {Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount}}},
+		"auth-sa-key":               {Options: session.Options{Auth: &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "SAKEY"}}},
 		"base":                      {},
 		"canUseTool":                {Options: session.Options{CanUseTool: canUseTool}},
 		"continue":                  {Options: session.Options{Continue: true}},
@@ -120,7 +120,7 @@ func cases() map[string]dialect.Input {
 		"executableArgs-only": script("--no-warnings"),
 		"extensions":          {Options: session.Options{Extensions: []string{"e1", "e2"}}},
 		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
-			"foo": session.Some("bar"), "flag": session.Absent[string](), "x-y": session.Some("")}}},
+			"foo": session.Some("bar"), "flag": session.Opt[string]{}, "x-y": session.Some("")}}},
 		"fallbackModel":      {Options: session.Options{FallbackModel: "lite"}},
 		"fork-noresume":      {Options: session.Options{ForkSession: true}},
 		"goalMaxTurns":       {Options: session.Options{GoalMaxTurns: session.Some(7)}},
@@ -145,7 +145,7 @@ func cases() map[string]dialect.Input {
 		"modelRequestPatches":              {Options: session.Options{ModelRequestPatches: json.RawMessage(`{"gpt":{"systemPrompt":"x"}}`)}},
 		"native-path":                      {Options: session.Options{PathToExecutable: "/opt/qodercli"}},
 		"onElicitation":                    {Options: session.Options{OnElicitation: onElicitation}},
-		"outputFormat":                     {Options: session.Options{OutputFormat: session.JSONSchema(json.RawMessage(`{"type":"object"}`))}},
+		"outputFormat":                     {Options: session.Options{OutputFormat: &session.OutputFormat{Type: "json_schema", Schema: json.RawMessage(`{"type":"object"}`)}}},
 		"permissionMode-acceptEdits":       mode(protocol.ModeAcceptEdits),
 		"permissionMode-bypassPermissions": mode(protocol.ModeBypassPermissions),
 		"permissionMode-default":           mode(protocol.ModeDefault),
@@ -186,9 +186,9 @@ func cases() map[string]dialect.Input {
 		"spawn-custom":        {},
 		"stderr-cb":           {},
 		"strictMcpConfig":     {Options: session.Options{StrictMCPConfig: true}},
-		"systemPrompt-empty":  {Options: session.Options{SystemPrompt: session.PromptText("")}},
-		"systemPrompt-preset": {Options: session.Options{SystemPrompt: session.PresetPrompt("")}},
-		"systemPrompt-string": {Options: session.Options{SystemPrompt: session.PromptText("SP")}},
+		"systemPrompt-empty":  {Options: session.Options{SystemPrompt: session.SystemPrompt{Blocks: []string{""}}}},
+		"systemPrompt-preset": {Options: session.Options{SystemPrompt: session.SystemPrompt{Preset: true, Append: ""}}},
+		"systemPrompt-string": {Options: session.Options{SystemPrompt: session.SystemPrompt{Blocks: []string{"SP"}}}},
 		"thinking":            {Options: session.Options{Thinking: &session.Thinking{Type: "adaptive"}}},
 		"toolConfig":          {Options: session.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "html"}}}},
 		"toolConfig-md":       {Options: session.Options{ToolConfig: &session.ToolConfig{AskUserQuestion: session.AskUserQuestionConfig{PreviewFormat: "markdown"}}}},
@@ -225,7 +225,7 @@ func TestSameWireAsTheVendor(t *testing.T) {
 			o, ok := given[name]
 			require.True(t, ok, "a recorded case without options")
 			if o.Auth == nil {
-				o.Auth = session.AccessToken("PAT-TEST")
+				o.Auth = &session.Auth{Type: session.AuthAccessToken, AccessToken: "PAT-TEST"}
 			}
 			dev := deviations()[name]
 			if dev.refused != "" {

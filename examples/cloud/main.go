@@ -43,7 +43,7 @@ func main() {
 func options(id string) *sdk.Options {
 	if id != "" {
 		return &sdk.Options{
-			Auth:                   session.AccessTokenFromEnv("QODER_TOKEN"),
+			Auth:                   sdk.AccessTokenFromEnv("QODER_TOKEN"),
 			ExperimentalCloudAgent: &session.CloudAgent{Session: session.CloudSession{ID: id}},
 		}
 	}
@@ -59,7 +59,7 @@ func options(id string) *sdk.Options {
 	}}
 	return &sdk.Options{
 		Backend: cloud.Backend(cloud.Config{HTTP: service}),
-		Auth:    session.AccessToken("a token"),
+		Auth:    sdk.AccessToken("a token"),
 		ExperimentalCloudAgent: &session.CloudAgent{
 			Agent:   &session.CloudAgentReference{Create: &session.CloudAgentCreate{Name: "greeter", Model: "auto"}},
 			Session: session.CloudSession{Create: &session.CloudSessionCreate{EnvironmentID: "env_1"}},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -91,7 +92,7 @@ func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
 		return err
 	}
 	opts.SDKMCPServers = []*sdk.MCPServer{server}
-	opts.AllowedTools = []string{sdk.MCPToolName("records", "import"), sdk.MCPToolName("records", "count")} // run without a permission request
+	opts.AllowedTools = []string{protocol.MCPToolName("records", "import"), protocol.MCPToolName("records", "count")} // run without a permission request
 	for m, err := range sdk.Query(ctx, prompt, opts) {
 		if err != nil {
 			return err

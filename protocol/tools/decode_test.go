@@ -164,10 +164,10 @@ func TestNames(t *testing.T) {
 		server, tool, ok := SplitMCP(name)
 		assert.Equal(t, want, [3]any{server, tool, ok}, name)
 		if ok {
-			assert.Equal(t, name, MCPName(server, tool))
+			assert.Equal(t, name, protocol.MCPToolName(server, tool))
 		}
 	}
-	assert.Equal(t, "mcp__my_srv__do_it", MCPName("my.srv", "do it"))
+	assert.Equal(t, "mcp__my_srv__do_it", protocol.MCPToolName("my.srv", "do it"))
 }
 
 // The shapes of Qoder's document, and those that qodercli declares.

@@ -15,7 +15,7 @@ type MCPToolInput struct {
 }
 
 // Tool implements [Input]: the full name.
-func (in *MCPToolInput) Tool() string { return MCPName(in.Server, in.Name) }
+func (in *MCPToolInput) Tool() string { return protocol.MCPToolName(in.Server, in.Name) }
 
 func (*MCPToolInput) isInput()      {}
 func (*MCPToolInput) extra() *Extra { return nil }

@@ -1,10 +1,6 @@
 package tools
 
-import (
-	"strings"
-
-	"github.com/agent-troupe/troupe/protocol"
-)
+import "strings"
 
 // Canonical returns the name that this package knows a tool by. The subagent
 // tool is called Agent in a tool_use and Task in system/init (observed on
@@ -44,6 +40,3 @@ func SplitMCP(name string) (server, tool string, ok bool) {
 	}
 	return server, tool, true
 }
-
-// MCPName is the full name of an MCP server's tool, see [protocol.MCPToolName].
-func MCPName(server, tool string) string { return protocol.MCPToolName(server, tool) }
