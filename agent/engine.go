@@ -60,14 +60,13 @@ type Config struct {
 	Partials        Switch    // stream_event frames; Auto: if the arguments ask for them
 }
 
-// Switch turns a feature on or off. The zero value, Auto, does what the real CLI was
+// Switch turns a feature on or off. The zero value does what the real CLI was
 // observed to do.
 type Switch int
 
 // Values of [Switch].
 const (
-	Auto Switch = iota
-	On
+	On Switch = iota + 1
 	Off
 )
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -123,7 +124,7 @@ func TestCloseWhileAHookIsPending(t *testing.T) {
 		fired <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil // too late
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil // too late
 	})
 	c := r.connect(o)
 	r.send(c, r.touch("late"))
@@ -188,7 +189,7 @@ func TestCloseThatDoesNotWaitForTheTurn(t *testing.T) {
 		o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			fired <- struct{}{}
 			<-never
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil
 		})
 		o.InterruptGrace = 1
 		c := r.connect(o)
@@ -206,7 +207,7 @@ func TestCloseFromACallback(t *testing.T) {
 	var c *sdk.Client
 	o := r.guarded(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		closed <- c.Close(context.WithoutCancel(ctx))
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil // too late
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil // too late
 	})
 	c = r.connect(o)
 	r.send(c, r.touch("late"))

@@ -36,7 +36,7 @@ func (r *rig) hooked(hooks ...sdk.Hook) *sdk.Options {
 // It is the agent that puts the outputs of several hooks together.
 func TestSeveralHooksOfOneEvent(t *testing.T) {
 	t.Parallel()
-	allow := sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}
+	allow := sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}
 	t.Run("a deny wins", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
@@ -47,7 +47,7 @@ func TestSeveralHooksOfOneEvent(t *testing.T) {
 	t.Run("an ask wins over an allow", func(t *testing.T) {
 		t.Parallel()
 		r := newRig(t)
-		o := r.hooked(pre(allow), pre(sdk.PreToolUseOutput{PermissionDecision: sdk.HookAsk}), pre(allow))
+		o := r.hooked(pre(allow), pre(sdk.PreToolUseOutput{PermissionDecision: protocol.HookAsk}), pre(allow))
 		o.CanUseTool = r.denyAll("asked and denied")
 		all, _ := r.once(o, r.touch("denied"))
 		assert.NoFileExists(t, r.at("denied"))
@@ -102,7 +102,7 @@ func TestSeveralHooksOfOneEvent(t *testing.T) {
 func TestPreToolUseHookDefers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	_, result := r.once(r.hooked(pre(sdk.PreToolUseOutput{PermissionDecision: sdk.HookDefer})), r.touch("deferred"))
+	_, result := r.once(r.hooked(pre(sdk.PreToolUseOutput{PermissionDecision: protocol.HookDefer})), r.touch("deferred"))
 	assert.NoFileExists(t, r.at("deferred"))
 	assert.Equal(t, "tool_deferred", result.TerminalReason)
 	require.NotNil(t, result.DeferredToolUse)
@@ -289,14 +289,14 @@ func TestPreModelSwitchHookDenies(t *testing.T) {
 		return sdk.PreModelSwitchOutput{PermissionDecision: verdict, PermissionDecisionReason: "not that one"}, nil
 	})))
 	r.ask(c, "hello [[scn:text]]")
-	for _, verdict = range []protocol.HookPermission{sdk.HookDeny, sdk.HookAsk} {
+	for _, verdict = range []protocol.HookPermission{protocol.HookDeny, protocol.HookAsk} {
 		var refused *sdk.ControlError
 		require.ErrorAs(t, c.SetModel(r.ctx, "another"), &refused, verdict)
 		assert.Contains(t, refused.Error(), "not that one")
 		r.ask(c, "go on [[scn:text]]")
 		assert.NotEqual(t, "another", r.modelSaw("text").Model)
 	}
-	verdict = sdk.HookAllow
+	verdict = protocol.HookAllow
 	require.NoError(t, c.SetModel(r.ctx, "another"))
 	r.ask(c, "go on [[scn:text]]")
 	assert.Equal(t, "another", r.modelSaw("text").Model)
@@ -328,7 +328,7 @@ func TestInterruptEndsTheHooksContext(t *testing.T) {
 		called <- struct{}{}
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil // too late
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil // too late
 	}))
 	turn := r.send(c, r.touch("denied"))
 	await(r, "the hook", called)

@@ -68,7 +68,7 @@ func TestPreToolUseHookAsks(t *testing.T) {
 	r := newRig(t)
 	var asked atomic.Int32
 	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAsk, PermissionDecisionReason: "better ask"}, nil
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAsk, PermissionDecisionReason: "better ask"}, nil
 	})
 	o.CanUseTool = func(_ context.Context, ask *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 		asked.Add(1)
@@ -86,7 +86,7 @@ func TestPreToolUseHookAllowsInPlaceOfCanUseTool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	o := r.guarded(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil
 	})
 	o.AllowedTools, o.CanUseTool = nil, r.noAsk()
 	_, result := r.once(o, r.touch("allowed"))
@@ -101,14 +101,14 @@ func checkPreToolUseHookThatDoesNotDecide(t *testing.T, rel release) {
 	t.Cleanup(func() { close(never) })
 	for name, hook := range map[string]preToolUse{
 		"error": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, errors.New("secret trouble")
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, errors.New("secret trouble")
 		},
 		"panic": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			panic("secret trouble")
 		},
 		"never": func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			<-never
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

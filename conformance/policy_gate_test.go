@@ -131,7 +131,7 @@ func TestPolicyAndChangedInputs(t *testing.T) {
 			o.PermissionMode = sdk.ModeAcceptEdits
 		},
 		"allow": func(o *sdk.Options) {
-			o.Hooks = []sdk.Hook{pre(sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow, UpdatedInput: input(t, "touch made")})}
+			o.Hooks = []sdk.Hook{pre(sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow, UpdatedInput: input(t, "touch made")})}
 		},
 		"a PermissionRequest hook": func(o *sdk.Options) {
 			o.Hooks = []sdk.Hook{sdk.OnPermissionRequest(func(context.Context, *protocol.PermissionRequestInput) (sdk.PermissionRequestOutput, error) {

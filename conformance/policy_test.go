@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -95,7 +96,7 @@ func TestPolicyForSubagents(t *testing.T) {
 func TestPolicyBesideAHookThatAllows(t *testing.T) {
 	t.Parallel()
 	allows := sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-		return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+		return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil
 	})
 	for name, tc := range map[string]struct {
 		policy sdk.Policy

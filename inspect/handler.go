@@ -71,7 +71,7 @@ func (v *views) report(r *http.Request) *Report {
 
 func (v *views) page(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_ = WriteReport(w, v.report(r))
+	_ = v.report(r).WriteText(w)
 }
 
 func (v *views) sessionPage(w http.ResponseWriter, r *http.Request) {

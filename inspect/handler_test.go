@@ -149,14 +149,14 @@ func TestText(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	r := sample()
-	require.NoError(t, inspect.WriteReport(&b, r))
+	require.NoError(t, r.WriteText(&b))
 	for i := range r.Tree.Sessions {
 		fmt.Fprintln(&b, "---")
 		require.NoError(t, inspect.WriteSession(&b, &r.Tree.Sessions[i]))
 	}
 	r.Tree.Sessions = nil
 	fmt.Fprintln(&b, "---")
-	require.NoError(t, inspect.WriteReport(&b, r))
+	require.NoError(t, r.WriteText(&b))
 	golden(t, "text.txt", b.String())
 	assert.False(t, strings.ContainsAny(b.String(), "\x1b\x07\u202e"))
 }

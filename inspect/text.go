@@ -13,9 +13,9 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// WriteReport writes a line about the host and a table of its sessions, for people. Text
+// WriteText writes a line about the host and a table of its sessions, for people. Text
 // of agents is escaped and cut, so that it cannot steer a terminal.
-func WriteReport(w io.Writer, r *Report) error {
+func (r *Report) WriteText(w io.Writer) error {
 	n := shown.Count(len(r.Tree.Sessions), "session")
 	if _, err := fmt.Fprintf(w, "%s, pid %d: %s\n", shown.Line(r.Host.Program), r.Host.PID, n); err != nil {
 		return err
@@ -58,7 +58,7 @@ func BreakerLines(t *runtime.Tree) (lines []string) {
 	return lines
 }
 
-// Columns are the headings of the table that [WriteReport] writes.
+// Columns are the headings of the table that [Report.WriteText] writes.
 func Columns() []string {
 	return []string{"SESSION", "STATE", "FOR", "AGENT", "PID", "RESTARTS", "UNREAD", "WAITS FOR"}
 }

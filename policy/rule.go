@@ -108,14 +108,6 @@ func ParseRule(text string) (protocol.PermissionRule, error) {
 	return protocol.PermissionRule{ToolName: tool, RuleContent: content}, nil
 }
 
-// FormatRule returns the text of a rule. It is the inverse of [ParseRule].
-func FormatRule(r protocol.PermissionRule) string {
-	if r.RuleContent == "" {
-		return r.ToolName
-	}
-	return r.ToolName + "(" + strings.NewReplacer(`\`, `\\`, `(`, `\(`, `)`, `\)`).Replace(r.RuleContent) + ")"
-}
-
 func parseRule(src Rule, at places) (rule, error) {
 	r := rule{Rule: src}
 	tool, content, offset, err := split(src)

@@ -207,15 +207,8 @@ type StatusMessage struct {
 
 func (*StatusMessage) wire() (string, string) { return "system", "status" }
 
-// SessionState is a state of [SessionStateChangedMessage].
+// SessionState is a state of [SessionStateChangedMessage]: idle, running or requires_action.
 type SessionState string
-
-// The states of a session.
-const (
-	SessionIdle           SessionState = "idle"
-	SessionRunning        SessionState = "running"
-	SessionRequiresAction SessionState = "requires_action"
-)
 
 // SessionStateChangedMessage is system/session_state_changed.
 type SessionStateChangedMessage struct {

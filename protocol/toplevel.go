@@ -134,9 +134,8 @@ type PromptSuggestionMessage struct {
 
 func (*PromptSuggestionMessage) wire() (string, string) { return "prompt_suggestion", "" }
 
-// The states of a [CommandLifecycleMessage].
+// The states of a [CommandLifecycleMessage] after "queued".
 const (
-	LifecycleQueued    = "queued"
 	LifecycleStarted   = "started"
 	LifecycleCompleted = "completed"
 	LifecycleCancelled = "cancelled"

@@ -59,8 +59,8 @@ type BreakerPolicy struct {
 	CoolDown, MaxCoolDown time.Duration
 }
 
-// DefaultStartsPerSecond is the default of Breakers.StartsPerSecond.
-const DefaultStartsPerSecond = 10
+// defaultStartsPerSecond is the default of Breakers.StartsPerSecond.
+const defaultStartsPerSecond = 10
 
 const (
 	defaultFailures    = 5
@@ -128,7 +128,7 @@ func (b Breakers) of(key breakerKey) breaker.Config {
 // rate is the limit of starts; zero: none.
 func (b Breakers) rate() int {
 	if b.StartsPerSecond == 0 {
-		return DefaultStartsPerSecond
+		return defaultStartsPerSecond
 	}
 	return max(b.StartsPerSecond, 0)
 }

@@ -24,7 +24,7 @@ import (
 // config turns the spec into what the actors need. It finds every mistake in
 // the options before anything starts.
 func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error) {
-	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckChildren(spec.Options.Children)...)...); err != nil {
+	if err := errors.Join(append(spec.Options.Supervisors.Validate(), session.CheckOptions(&spec.Options)...)...); err != nil {
 		return actors.Config{}, err
 	}
 	if spec.NewProgram != nil {

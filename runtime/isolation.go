@@ -133,9 +133,6 @@ func (p *privateDirs) of(id string) string {
 // this command, and, by the input, those of all later processes of the session.
 func (s *Session) isolate(spec *Spec, in *dialect.Input, command *session.Command) error {
 	o := &spec.Options
-	if err := errors.Join(session.CheckIsolation(o)...); err != nil {
-		return err
-	}
 	d, ok := s.dialect.(dialect.Isolator)
 	auto := o.Isolation == session.IsolationAuto
 	switch {

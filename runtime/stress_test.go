@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -258,7 +259,7 @@ func stressOptions(t *testing.T, rt *runtime.Runtime, exit func()) *sdk.Options 
 				if !yes {
 					return sdk.DenyPreToolUse("no"), err
 				}
-				return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, err
+				return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, err
 			}),
 			sdk.OnPostToolUse(func(ctx context.Context, in *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
 				yes, err := play(ctx, rt, exit, in.ToolInput)

@@ -178,7 +178,7 @@ func TestPreToolUse(t *testing.T) {
 			return sdk.PreToolUseOutput{}, nil
 		}, `ran {"command":"rm -rf ."}`, true, true},
 		"allow": {func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, nil
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, nil
 		}, `ran {"command":"rm -rf ."}`, true, false},
 		"modify": {func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			if in.ToolName != "Bash" || string(in.ToolInput) != `{"command":"rm -rf ."}` {
@@ -190,7 +190,7 @@ func TestPreToolUse(t *testing.T) {
 			return sdk.DenyPreToolUse("not today"), nil
 		}, "not today", false, false},
 		"error": {func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, broken
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, broken
 		}, "", false, false},
 		"panic": {func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			panic(broken)
@@ -231,7 +231,7 @@ func TestHookThatIsLate(t *testing.T) {
 		o := w.options(bash())
 		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 			defer close(ended)
-			return sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow}, w.rt.Executor().Await(ctx, nil)
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, w.rt.Executor().Await(ctx, nil)
 		}, sdk.Timeout(2*time.Second))} // in which also a busy machine calls it
 		all, err := sdk.Collect(sdk.Query(w.Context(), "hi", o))
 		require.NoError(w, err)

@@ -20,12 +20,12 @@ func usable(out protocol.HookJSONOutput) error {
 	}
 	switch s := out.Specific.(type) {
 	case *protocol.PreToolUseOutput:
-		if err := oneOf("PermissionDecision", s.PermissionDecision, HookAllow, HookDeny, HookAsk, HookDefer); err != nil {
+		if err := oneOf("PermissionDecision", s.PermissionDecision, protocol.HookAllow, protocol.HookDeny, protocol.HookAsk, protocol.HookDefer); err != nil {
 			return err
 		}
 		return objectIn("UpdatedInput", s.UpdatedInput)
 	case *protocol.PreModelSwitchOutput:
-		return oneOf("PermissionDecision", s.PermissionDecision, HookAllow, HookDeny, HookAsk)
+		return oneOf("PermissionDecision", s.PermissionDecision, protocol.HookAllow, protocol.HookDeny, protocol.HookAsk)
 	case *protocol.PermissionRequestOutput:
 		return objectIn("Decision.UpdatedInput", s.Decision.UpdatedInput)
 	case *protocol.ElicitationOutput:

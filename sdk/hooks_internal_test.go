@@ -60,7 +60,7 @@ func eventHooks(t *testing.T) []struct {
 		want       string
 	}{
 		{OnPreToolUse(answering[PreToolUseInput](t, PreToolUseOutput{})),
-			OnPreToolUse(answering[PreToolUseInput](t, PreToolUseOutput{PermissionDecision: HookAsk, PermissionDecisionReason: "r", UpdatedInput: json.RawMessage(`{}`), AdditionalContext: "c"})),
+			OnPreToolUse(answering[PreToolUseInput](t, PreToolUseOutput{PermissionDecision: protocol.HookAsk, PermissionDecisionReason: "r", UpdatedInput: json.RawMessage(`{}`), AdditionalContext: "c"})),
 			specific("PreToolUse", `"permissionDecision":"ask","permissionDecisionReason":"r","updatedInput":{},"additionalContext":"c"`)},
 		{OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{})),
 			OnPostToolUse(answering[PostToolUseInput](t, PostToolUseOutput{Decision: protocol.DecisionBlock, Reason: "r", AdditionalContext: "c", ClassifierContext: "k", UpdatedToolOutput: json.RawMessage(`{}`), UpdatedMCPToolOutput: json.RawMessage(`[]`)})),
@@ -89,7 +89,7 @@ func eventHooks(t *testing.T) []struct {
 		{OnPreCompact(answering[protocol.PreCompactInput](t, BlockOutput{})), OnPreCompact(answering[protocol.PreCompactInput](t, blocked)), decided},
 		{OnPostCompact(answering[protocol.PostCompactInput](t, HookOutput{})), OnPostCompact(answering[protocol.PostCompactInput](t, ended)), stopped},
 		{OnPreModelSwitch(answering[protocol.PreModelSwitchInput](t, PreModelSwitchOutput{})),
-			OnPreModelSwitch(answering[protocol.PreModelSwitchInput](t, PreModelSwitchOutput{PermissionDecision: HookDeny, PermissionDecisionReason: "r"})),
+			OnPreModelSwitch(answering[protocol.PreModelSwitchInput](t, PreModelSwitchOutput{PermissionDecision: protocol.HookDeny, PermissionDecisionReason: "r"})),
 			specific("PreModelSwitch", `"permissionDecision":"deny","permissionDecisionReason":"r"`)},
 		{OnPostModelSwitch(answering[protocol.PostModelSwitchInput](t, ContextOutput{})), OnPostModelSwitch(answering[protocol.PostModelSwitchInput](t, contextOutput)), withContext("PostModelSwitch")},
 		{OnNotification(answering[protocol.NotificationInput](t, ContextOutput{})), OnNotification(answering[protocol.NotificationInput](t, contextOutput)), withContext("Notification")},

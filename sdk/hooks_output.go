@@ -7,14 +7,6 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// Values of [protocol.HookPermission].
-const (
-	HookAllow = protocol.HookAllow
-	HookDeny  = protocol.HookDeny
-	HookAsk   = protocol.HookAsk
-	HookDefer = protocol.HookDefer
-)
-
 // HookCommon has the fields of every hook output.
 type HookCommon struct {
 	// Continue ends the turn after this hook if it is Some(false). The tool call of a
@@ -62,10 +54,10 @@ type BlockOutput struct {
 
 // PreToolUseOutput decides about a tool call.
 type PreToolUseOutput struct {
-	// PermissionDecision is HookAllow, HookDeny, HookAsk or HookDefer; "": the hook
-	// does not decide. After HookAllow, CanUseTool is not called.
+	// PermissionDecision is protocol.HookAllow, protocol.HookDeny, protocol.HookAsk or protocol.HookDefer; "": the hook
+	// does not decide. After protocol.HookAllow, CanUseTool is not called.
 	PermissionDecision       protocol.HookPermission
-	PermissionDecisionReason string // shown to the model with HookDeny, otherwise to the person
+	PermissionDecisionReason string // shown to the model with protocol.HookDeny, otherwise to the person
 	// UpdatedInput replaces the tool's input, also without a decision. It is a JSON
 	// object; nil: the input is unchanged.
 	UpdatedInput json.RawMessage
@@ -76,7 +68,7 @@ type PreToolUseOutput struct {
 
 // DenyPreToolUse denies the call. The model reads reason.
 func DenyPreToolUse(reason string) PreToolUseOutput {
-	return PreToolUseOutput{PermissionDecision: HookDeny, PermissionDecisionReason: reason}
+	return PreToolUseOutput{PermissionDecision: protocol.HookDeny, PermissionDecisionReason: reason}
 }
 
 // PostToolUseOutput changes what the model reads of a tool's output.
@@ -145,7 +137,7 @@ type SessionStartOutput struct {
 
 // PreModelSwitchOutput decides about a change of the model.
 type PreModelSwitchOutput struct {
-	PermissionDecision       protocol.HookPermission // "", HookAllow, HookDeny or HookAsk
+	PermissionDecision       protocol.HookPermission // "", protocol.HookAllow, protocol.HookDeny or protocol.HookAsk
 	PermissionDecisionReason string                  // shown to the person
 	HookCommon
 }

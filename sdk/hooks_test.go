@@ -87,7 +87,7 @@ func TestGatesWhoseOutputIsNone(t *testing.T) {
 	}
 	for name, hook := range map[string]sdk.Hook{
 		"decision":     typed(sdk.PreToolUseOutput{PermissionDecision: "Deny"}),
-		"no object":    typed(sdk.PreToolUseOutput{PermissionDecision: sdk.HookAllow, UpdatedInput: json.RawMessage("42")}),
+		"no object":    typed(sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow, UpdatedInput: json.RawMessage("42")}),
 		"empty":        typed(sdk.PreToolUseOutput{UpdatedInput: json.RawMessage{}}),
 		"broken":       typed(sdk.PreToolUseOutput{UpdatedInput: json.RawMessage("{")}),
 		"raw no JSON":  raw("deny"),

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -51,8 +52,13 @@ func (e *Isolated) String() string {
 // LogValue implements [slog.LogValuer].
 func (e *Isolated) LogValue() slog.Value { return slog.StringValue(e.String()) }
 
-// CheckIsolation returns a *[ConfigError] for each mistake in Options.Isolation.
-func CheckIsolation(o *Options) (problems []error) {
+// CheckOptions returns a *[ConfigError] for each mistake in the options that no agent has a
+// part in: Isolation, SessionStore and Children.
+func CheckOptions(o *Options) []error {
+	return slices.Concat(checkIsolation(o), checkStore(o), checkChildren(o.Children))
+}
+
+func checkIsolation(o *Options) (problems []error) {
 	switch o.Isolation {
 	case "", IsolationShared, IsolationAuto:
 	case IsolationPrivate:

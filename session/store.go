@@ -184,9 +184,7 @@ var ErrMirrorFull = errors.New("too much waits for the session store; it is too 
 // transcript are not appended.
 var ErrStoreAhead = errors.New("the session store has messages that the agent's transcript lacks, since another host went on with the session")
 
-// CheckStore returns the mistakes in the options about session stores, each a
-// *[ConfigError].
-func CheckStore(o *Options) []error {
+func checkStore(o *Options) []error {
 	var errs []error
 	add := func(option, problem, fix string) {
 		errs = append(errs, &ConfigError{Option: option, Problem: problem, Fix: fix})

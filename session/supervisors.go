@@ -52,8 +52,7 @@ func CheckPolicy(option string, p supervisor.Policy) []error {
 	return mistakes(option, p.Spec(option, supervisor.Child{Name: "child"}).Validate())
 }
 
-// CheckChildren returns a *[ConfigError] for each mistake in Options.Children.
-func CheckChildren(children []*Child) []error {
+func checkChildren(children []*Child) []error {
 	var problems []error
 	bad := func(option, problem, fix string) {
 		problems = append(problems, &ConfigError{Option: option, Problem: problem, Fix: fix})

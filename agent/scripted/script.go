@@ -100,7 +100,7 @@ func (s *Script) choose(r *run, prompt string) Steps {
 func toSwitch(b *bool) agent.Switch {
 	switch {
 	case b == nil:
-		return agent.Auto
+		return 0
 	case *b:
 		return agent.On
 	}

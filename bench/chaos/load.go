@@ -288,7 +288,7 @@ func (c *chaos) defaults(ctx context.Context) error {
 		c.violate(fmt.Errorf("the breaker was %v", states))
 	}
 	fmt.Println("breaker:", states)
-	return errors.Join(c.end(ctx, rt), c.report("with the defaults", runtime.DefaultStartsPerSecond))
+	return errors.Join(c.end(ctx, rt), c.report("with the defaults", 10))
 }
 
 // atBirth kills every agent at once until the breaker opens, and waits until it is closed.

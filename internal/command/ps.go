@@ -127,7 +127,7 @@ func (s *settings) reportsText(reports []*inspect.Report) (string, error) {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		if err := inspect.WriteReport(&b, r); err != nil {
+		if err := r.WriteText(&b); err != nil {
 			return "", err
 		}
 	}

@@ -90,7 +90,7 @@ func (a *Agents) Add(m protocol.Message) *AgentNode {
 			break
 		}
 		node := a.of(m.ToolUseID, protocol.SubagentFields{AgentID: m.TaskID, SubagentType: m.SubagentType, TaskDescription: m.Description})
-		node.Status = TaskRunning
+		node.Status = taskRunning
 		if parent := a.byID[m.ParentTaskID]; parent != nil {
 			a.move(node, parent)
 		}
@@ -136,7 +136,7 @@ func (a *Agents) of(call string, says protocol.SubagentFields) *AgentNode {
 		if a.byCall == nil {
 			a.byCall, a.byID = map[string]*AgentNode{}, map[string]*AgentNode{}
 		}
-		node = &AgentNode{Parent: &a.root, Status: TaskRunning}
+		node = &AgentNode{Parent: &a.root, Status: taskRunning}
 		a.root.Children = append(a.root.Children, node)
 	}
 	set(&node.Type, says.SubagentType)
@@ -166,7 +166,7 @@ func (a *Agents) merge(node, other *AgentNode) {
 	node.Messages += other.Messages
 	set(&node.Type, other.Type)
 	set(&node.Description, other.Description)
-	if other.Status != TaskRunning {
+	if other.Status != taskRunning {
 		node.Status = other.Status
 	}
 	if other.Usage != (protocol.TaskUsage{}) {
@@ -197,14 +197,14 @@ func (a *Agents) returned(m *protocol.UserMessage) {
 	}
 	out, ok := decoded[*tools.AgentOutput](tools.DecodeOutput("Agent", m.ToolUseResult))
 	if !ok {
-		if results[0].IsError && node.Status == TaskRunning {
-			node.Status = TaskFailed
+		if results[0].IsError && node.Status == taskRunning {
+			node.Status = taskFailed
 		}
 		return
 	}
 	a.of(node.ToolUseID, protocol.SubagentFields{AgentID: out.AgentID, SubagentType: out.AgentType})
 	if out.Status == "completed" {
-		node.Status = TaskCompleted
+		node.Status = taskCompleted
 		node.Usage = protocol.TaskUsage{TotalTokens: out.TotalTokens, ToolUses: out.TotalToolUseCount, DurationMS: out.TotalDurationMS}
 	}
 }

@@ -8,12 +8,12 @@ import (
 
 // The values of [Task.Status], as the agents use them.
 const (
-	TaskRunning   = "running"
-	TaskPaused    = "paused"
-	TaskCompleted = "completed"
-	TaskFailed    = "failed"
-	TaskStopped   = "stopped"
-	TaskKilled    = "killed"
+	taskRunning   = "running"
+	taskPaused    = "paused"
+	taskCompleted = "completed"
+	taskFailed    = "failed"
+	taskStopped   = "stopped"
+	taskKilled    = "killed"
 )
 
 // Task is a subagent or a shell command that the agent reports on.
@@ -45,7 +45,7 @@ type Task struct {
 // Ended reports whether the task is over.
 func (t *Task) Ended() bool {
 	switch t.Status {
-	case TaskCompleted, TaskFailed, TaskStopped, TaskKilled:
+	case taskCompleted, taskFailed, taskStopped, taskKilled:
 		return true
 	}
 	return false
@@ -142,7 +142,7 @@ func (t *Tasks) Add(m protocol.Message) []*Task {
 func (t *Tasks) task(id, run string) *Task {
 	task := t.by[id]
 	if task == nil {
-		task = &Task{ID: id, Status: TaskRunning}
+		task = &Task{ID: id, Status: taskRunning}
 		if t.by == nil {
 			t.by = map[string]*Task{}
 		}
@@ -181,7 +181,7 @@ func (t *Tasks) replaceLevel(m *protocol.BackgroundTasksChangedMessage) []*Task 
 
 func (t *Tasks) started(m *protocol.TaskStartedMessage) *Task {
 	task := t.task(m.TaskID, m.RunID)
-	task.Status = TaskRunning // a task that ended may begin again
+	task.Status = taskRunning // a task that ended may begin again
 	task.Background = m.IsBackgrounded == nil || *m.IsBackgrounded
 	task.Ambient = m.Ambient
 	set(&task.ToolUseID, m.ToolUseID)

@@ -233,7 +233,7 @@ func TestNestedAgents(t *testing.T) {
 	failed := told("t1", `"Error: no"`)
 	failed.Message.Content[0].(*protocol.ToolResultBlock).IsError = true
 	a.Add(failed)
-	assert.Equal(t, TaskFailed, a.ByID("a1").Status)
+	assert.Equal(t, taskFailed, a.ByID("a1").Status)
 }
 
 // A subagent that is reported by its id, and by its call, is one.
@@ -252,8 +252,8 @@ func TestAgentsWithTwoBeginnings(t *testing.T) {
 	assert.Equal(t, []*AgentNode{node}, a.Root().Children)
 	assert.Equal(t, []*AgentNode{a.ByID("a2")}, node.Children)
 	assert.Equal(t, []string{"rev", "d", "a1", "t1"}, []string{node.Type, node.Description, node.AgentID, node.ToolUseID})
-	a.Add(&protocol.TaskNotificationMessage{TaskID: "a1", Status: TaskCompleted})
-	assert.Equal(t, TaskCompleted, node.Status)
+	a.Add(&protocol.TaskNotificationMessage{TaskID: "a1", Status: taskCompleted})
+	assert.Equal(t, taskCompleted, node.Status)
 	// Not where one started the other.
 	a.Add(line("t1", "m2", "u2", &protocol.ToolUseBlock{ID: "t2", Name: "Task", Input: json.RawMessage(`{}`)}))
 	odd := line("t2", "m3", "u3", &protocol.TextBlock{Text: "hi"})
@@ -292,7 +292,7 @@ func TestStatus(t *testing.T) {
 	feed := func(m protocol.Message) { assert.True(t, s.Add(m), "%T", m) }
 	feed(&protocol.InitMessage{Common: protocol.Common{SessionID: "s"}, Model: "m", PermissionMode: "default"})
 	feed(&protocol.StatusMessage{Status: "compacting"})
-	feed(&protocol.SessionStateChangedMessage{State: protocol.SessionRunning})
+	feed(&protocol.SessionStateChangedMessage{State: "running"})
 	feed(&protocol.CompactBoundaryMessage{Metadata: protocol.CompactMetadata{PreTokens: 9}})
 	feed(&protocol.StatusMessage{PermissionMode: "plan", CompactResult: "failed", CompactError: "e"})
 	feed(&protocol.APIRetryMessage{Attempt: 2})
@@ -319,7 +319,7 @@ func TestStatus(t *testing.T) {
 	assert.Len(t, s.Hooks, 1)
 	s.Hooks = nil
 	assert.Equal(t, Status{
-		SessionID: "s", Model: "n", PermissionMode: "plan", State: protocol.SessionRunning, PlanMode: true, Title: "t", Suggestion: "go on",
+		SessionID: "s", Model: "n", PermissionMode: "plan", State: "running", PlanMode: true, Title: "t", Suggestion: "go on",
 		Limits: &protocol.RateLimitInfo{Status: "allowed"}, Compactions: 1, Compaction: &protocol.CompactMetadata{PreTokens: 9}, CompactError: "e",
 		Files: &protocol.FilesPersistedMessage{}, Goal: &protocol.Goal{ID: "g"},
 	}, s)

@@ -15,20 +15,16 @@ import (
 	"github.com/agent-troupe/troupe/transcript"
 )
 
-// Messages are the messages of a session, as [transcript.Transcript.Shown] and
-// [transcript.Resumption.Messages] return them.
-type Messages = iter.Seq2[*transcript.Message, error]
-
 // Markdown writes a session as Markdown. Each text of the session is in a fenced block
 // whose fence is longer than any in the text. The error is the writer's or of messages;
 // what precedes it was written.
-func Markdown(w io.Writer, info *transcript.Info, messages Messages) error {
+func Markdown(w io.Writer, info *transcript.Info, messages iter.Seq2[*transcript.Message, error]) error {
 	return write(&markdown{printer{bufio.NewWriter(w)}}, info, messages)
 }
 
 // HTML writes a session as one HTML page that loads nothing and runs nothing: its policy
 // forbids scripts, and the text of the session is escaped.
-func HTML(w io.Writer, info *transcript.Info, messages Messages) error {
+func HTML(w io.Writer, info *transcript.Info, messages iter.Seq2[*transcript.Message, error]) error {
 	return write(&page{printer{bufio.NewWriter(w)}}, info, messages)
 }
 
@@ -42,7 +38,7 @@ type format interface {
 	end() error
 }
 
-func write(f format, info *transcript.Info, messages Messages) error {
+func write(f format, info *transcript.Info, messages iter.Seq2[*transcript.Message, error]) error {
 	f.begin(line(info.Summary), factsOf(info))
 	var failed error
 	for m, err := range messages {

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ var evil = []string{
 	"```\n# heading\n<img src=x>\n```", "````\n[link](javascript:alert(1))\n````", "\x1b[31mred\x1b]8;;https://evil\a", "a\u202eb\u2066c", "&lt;b&gt;", "` `` ```",
 }
 
-func session() (*transcript.Info, export.Messages) {
+func session() (*transcript.Info, iter.Seq2[*transcript.Message, error]) {
 	info := &transcript.Info{SessionID: "5e55", Summary: evil[1] + "\n# x `y`", Cwd: evil[0], Tag: "```", LastModified: time.Unix(0, 0)}
 	quote := func(s string) string { raw, _ := json.Marshal(s); return string(raw) }
 	return info, func(yield func(*transcript.Message, error) bool) {
