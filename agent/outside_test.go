@@ -168,13 +168,13 @@ func TestAnInterruptWaitsForTheTask(t *testing.T) {
 		err := turn.Strand().Do(func(ctx context.Context) error {
 			p.lines <- interruptLine
 			<-ctx.Done()
-			assert.ErrorIs(t, context.Cause(ctx), ErrAborted)
+			assert.ErrorIs(t, context.Cause(ctx), errAborted)
 			p.wait(`"request_id":"2"`) // it takes its time: the interrupt is answered meanwhile
 			over = true
 			return nil
 		})
 		assert.True(t, over, "the task has ended before the strand goes on")
-		assert.ErrorIs(t, err, ErrAborted)
+		assert.ErrorIs(t, err, errAborted)
 		close(p.lines)
 		return err
 	})
@@ -261,7 +261,7 @@ func TestAnInterruptEndsReceive(t *testing.T) {
 			}
 			last = err
 		}
-		assert.ErrorIs(t, last, ErrAborted)
+		assert.ErrorIs(t, last, errAborted)
 		close(p.lines)
 		return last
 	})
