@@ -11,7 +11,7 @@ import (
 // containers somebody has to say so: the documents, or a warning of the job.
 func TestVerifierOfAnAgentInAContainer(t *testing.T) {
 	said := false
-	for _, name := range []string{"SECURITY.md", "docs/fleets.md", "docs/deployment.md", "docs/cookbook.md", "docs/hooks.md"} {
+	for _, name := range []string{"SECURITY.md", "docs/fleets.md", "docs/deployment.md", "docs/getting-started.md", "docs/hooks.md"} {
 		text := strings.ToLower(strings.Join(strings.Fields(readAll(t, filepath.Join("..", "..", "..", name))), " "))
 		for _, part := range strings.Split(text, ". ") {
 			if (strings.Contains(part, "verif") || strings.Contains(part, "setup")) && (strings.Contains(part, "container") || strings.Contains(part, "spawner")) && strings.Contains(part, "host") {
