@@ -86,6 +86,16 @@ func (b *box) begin(entries []*entry, last bool) error {
 // Wake implements [waker].
 func (b *box) Wake() { b.post(woken{}) }
 
+// wakeAt wakes the machine, which takes an alarm that comes too early for none: clocks are set
+// while timers run.
+func (b *box) wakeAt(at time.Time) {
+	if left := at.Sub(b.clock.Now()); left > 0 {
+		b.clock.AfterFunc(left, func() { b.wakeAt(at) })
+		return
+	}
+	b.Wake()
+}
+
 // tell gives the actor a message. After the job's end the caller answers it himself.
 func (b *box) tell(m message) {
 	b.self.Tell(nil, m)
@@ -316,7 +326,7 @@ func (b *box) answer(e effect) bool {
 		if b.alarm != nil {
 			b.alarm.Stop()
 		}
-		b.alarm = b.clock.AfterFunc(e.at.Sub(b.clock.Now()), b.Wake)
+		b.alarm = b.clock.AfterFunc(e.at.Sub(b.clock.Now()), func() { b.wakeAt(e.at) })
 	case kill:
 		if h := b.handles[e.id]; h != nil {
 			h.kill()
