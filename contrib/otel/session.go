@@ -153,7 +153,7 @@ func (f *follower) state(at time.Time, e *session.StateChanged) {
 
 // recovering begins the span of a restart. The calls of the dead process are over.
 func (f *follower) recovering(at time.Time, e *session.Recovering) {
-	f.endRestart(at, e.Failure.Err)
+	f.endRestart(at, e.Death.Err)
 	f.restarts++
 	f.metrics.restarts.Add(f.root, 1, metric.WithAttributes(append(slices.Clone(f.few), keyPolicy.String(string(e.Policy)))...))
 	for _, t := range f.openTools() {
@@ -166,9 +166,9 @@ func (f *follower) recovering(at time.Time, e *session.Recovering) {
 		t.marked = false
 	}
 	f.restarted = at
-	_, f.restart = f.start(parent, at, "restart agent", trace.SpanKindInternal, keyAttempt.Int(e.Failure.Attempt),
-		keyPolicy.String(string(e.Policy)), keyBackoff.Int64(e.Backoff.Milliseconds()), keyMessages.Int(len(e.Failure.Messages)),
-		semconv.ErrorTypeKey.String(errorType(e.Failure.Err)))
+	_, f.restart = f.start(parent, at, "restart agent", trace.SpanKindInternal, keyAttempt.Int(e.Death.Attempt),
+		keyPolicy.String(string(e.Policy)), keyBackoff.Int64(e.Backoff.Milliseconds()), keyMessages.Int(len(e.Death.Messages)),
+		semconv.ErrorTypeKey.String(errorType(e.Death.Err)))
 }
 
 func (f *follower) endRestart(at time.Time, err error) {
