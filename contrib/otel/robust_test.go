@@ -80,7 +80,7 @@ func TestEndedEndsEverything(t *testing.T) {
 	require.NoError(t, err)
 	s.Message(now, call)
 	_, over := s.Callback(t.Context(), session.TracedCallback{Kind: session.KindHook, Name: "PreToolUse", At: now})
-	s.Event(session.EventRecord{At: now, Event: &session.Recovering{Failure: session.Death{Err: &session.ExitError{}}}})
+	s.Event(session.EventRecord{At: now, Event: &session.Recovering{Death: session.Death{Err: &session.ExitError{}}}})
 	ended := session.EventRecord{At: now.Add(time.Second), Event: &session.Ended{Reason: errors.New("broken")}}
 	for range 2 {
 		s.Event(ended)
