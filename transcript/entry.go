@@ -54,17 +54,6 @@ func (l *Line) leaf() []byte {
 	return l.head.leafOld
 }
 
-// titleMember is the member of a title line that has the title.
-func titleMember(typ string) string {
-	switch typ {
-	case typeAITitle:
-		return "aiTitle"
-	case typeAgentName:
-		return "agentName"
-	}
-	return "customTitle"
-}
-
 // attachmentKind returns the type of an attachment.
 func attachmentKind(attachment []byte) string {
 	if !isObject(attachment) {

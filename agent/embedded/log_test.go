@@ -67,11 +67,9 @@ func logged(t *testing.T, steps ...modelapi.Step) (*sdk.Options, *bodies) {
 
 func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 	t.Parallel()
-	dir := ""
 	read := modelapi.Say(modelapi.Thinking("hm"), modelapi.Text("I look."), modelapi.ToolUse("Read", map[string]any{"file_path": "a.txt"}), modelapi.ToolUse("Bash", map[string]any{"command": "exit 3"}))
 	o, seen := logged(t, read, modelapi.Say(modelapi.Text("done")), read, modelapi.Say(modelapi.Text("again")), modelapi.Say(modelapi.Text("resumed")), modelapi.Say(modelapi.Text("forked")))
-	dir = o.Cwd
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "a.txt"), []byte("one\n"), 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 
