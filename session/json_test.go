@@ -117,9 +117,9 @@ func TestSystemPromptReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]session.SystemPrompt{
 		`null`:      {},
-		`""`:        session.SystemPrompt{Blocks: []string{""}},
-		`"a"`:       session.SystemPrompt{Blocks: []string{"a"}},
-		`["a","b"]`: session.SystemPrompt{Blocks: []string{"a", "b"}},
+		`""`:        {Blocks: []string{""}},
+		`"a"`:       {Blocks: []string{"a"}},
+		`["a","b"]`: {Blocks: []string{"a", "b"}},
 		`{"type":"preset","append":"x","excludeDynamicSections":true,"snapshot":false}`: {Preset: true, Append: "x",
 			ExcludeDynamicSections: true, Snapshot: session.Some(false)},
 		`{"type":"file","path":"p.md"}`:                    {File: "p.md"},
@@ -156,8 +156,8 @@ func TestOptionsReadConfigurationFiles(t *testing.T) {
 
 func TestAuthHidesItsSecrets(t *testing.T) {
 	t.Parallel()
-	for _, a := range []*session.Auth{&session.Auth{Type: session.AuthAccessToken, AccessToken: "s3cr3t"}, &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "s3cr3t"}, nil,
-		&session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv}, &session.Auth{Type: session.AuthQoderCLI}, &session.Auth{Type: session.AuthJobToken}, &session.Auth{Type: session.AuthServiceAccount}} {
+	for _, a := range []*session.Auth{{Type: session.AuthAccessToken, AccessToken: "s3cr3t"}, {Type: session.AuthServiceAccount, ServiceAccountKey: "s3cr3t"}, nil,
+		{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv}, {Type: session.AuthQoderCLI}, {Type: session.AuthJobToken}, {Type: session.AuthServiceAccount}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
 			text := fmt.Sprintf(verb, a)
 			assert.NotContains(t, text, "s3cr3t", verb)
@@ -170,15 +170,15 @@ func TestAuthHidesItsSecrets(t *testing.T) {
 func TestAuthReadsWhatVendorsWrite(t *testing.T) {
 	t.Parallel()
 	for doc, want := range map[string]*session.Auth{
-		`{"type":"accessToken","accessToken":"T"}`:                     &session.Auth{Type: session.AuthAccessToken, AccessToken: "T"},
-		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     &session.Auth{Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
-		`{"type":"accessToken","accessToken":{"envVar":""}}`:           &session.Auth{Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv},
-		`{"type":"accessToken","envVar":"MY_PAT"}`:                     &session.Auth{Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
-		`{"type":"qodercli"}`:                                          &session.Auth{Type: session.AuthQoderCLI},
-		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            &session.Auth{Type: session.AuthServiceAccount, ServiceAccountKey: "K"},
+		`{"type":"accessToken","accessToken":"T"}`:                     {Type: session.AuthAccessToken, AccessToken: "T"},
+		`{"type":"accessToken","accessToken":{"envVar":"MY_PAT"}}`:     {Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
+		`{"type":"accessToken","accessToken":{"envVar":""}}`:           {Type: session.AuthAccessToken, EnvVar: session.DefaultTokenEnv},
+		`{"type":"accessToken","envVar":"MY_PAT"}`:                     {Type: session.AuthAccessToken, EnvVar: "MY_PAT"},
+		`{"type":"qodercli"}`:                                          {Type: session.AuthQoderCLI},
+		`{"type":"serviceAccount","serviceAccountKey":"K"}`:            {Type: session.AuthServiceAccount, ServiceAccountKey: "K"},
 		`{"type":"serviceAccount","serviceAccountKey":{"envVar":"K"}}`: {Type: session.AuthServiceAccount, EnvVar: "K"},
-		`{"type":"serviceAccount"}`:                                    &session.Auth{Type: session.AuthServiceAccount},
-		`{"type":"jobToken"}`:                                          &session.Auth{Type: session.AuthJobToken},
+		`{"type":"serviceAccount"}`:                                    {Type: session.AuthServiceAccount},
+		`{"type":"jobToken"}`:                                          {Type: session.AuthJobToken},
 	} {
 		var got session.Auth
 		require.NoError(t, json.Unmarshal([]byte(doc), &got), doc)

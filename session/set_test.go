@@ -19,7 +19,7 @@ func TestOptTellsAbsentFromZero(t *testing.T) {
 	assert.False(t, given)
 	assert.True(t, absent.IsZero())
 	assert.Equal(t, 7, absent.Or(7))
-	assert.Equal(t, absent, session.Opt[int]{})
+	assert.Equal(t, session.Opt[int]{}, absent)
 	assert.Equal(t, "absent", absent.String())
 
 	zero := session.Some(0)
