@@ -124,6 +124,7 @@ func (r *runner) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReq
 			r.fail(err)
 			return sdk.DenyAndStop("The call could not be written down."), nil
 		}
+		r.tell(shows{a.task.ID, call.ID})
 		r.say(Event{Kind: EventAsked, Task: a.task.ID, Attempt: a.number, Detail: call.ID + " " + req.ToolName, Approval: &call.Approval})
 	}
 	r.doing(a, "waiting: approval")

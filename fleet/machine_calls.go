@@ -12,6 +12,7 @@ import (
 type call struct {
 	Approval
 	state    askState
+	hidden   bool // the journal does not have it yet: nobody may decide before that
 	taken    bool // a caller of Decide has it
 	reason   string
 	resolved *kernel.Promise[struct{}] // settled when it is decided; nil until an attempt waits
@@ -49,7 +50,7 @@ func (m *machine) approvals() []Approval {
 	var all []Approval
 	for _, n := range m.order {
 		for _, c := range n.calls {
-			if c.state == askWaits && n.result == nil {
+			if c.state == askWaits && !c.hidden && !c.taken && n.result == nil {
 				all = append(all, c.Approval)
 			}
 		}
@@ -79,7 +80,7 @@ func (m *machine) called(id string, a Approval) (asking, []effect) {
 		if number > 1 {
 			a.ID += fmt.Sprintf("-%d", number)
 		}
-		found = &call{Approval: a}
+		found = &call{Approval: a, hidden: true}
 		n.calls = append(n.calls, found)
 	}
 	var out []effect
@@ -90,6 +91,13 @@ func (m *machine) called(id string, a Approval) (asking, []effect) {
 		}
 	}
 	return asking{found.Approval, isNew, found.resolved}, out
+}
+
+// show lets a person decide about a call that is durable.
+func (m *machine) show(task, id string) {
+	if c := m.nodes[task].find(id); c != nil {
+		c.hidden = false
+	}
 }
 
 // find returns a call of a task.
@@ -120,7 +128,7 @@ func (m *machine) use(task, id string) verdictOn {
 // deciding takes a call for a caller who is about to decide.
 func (m *machine) deciding(id string) (Approval, error) {
 	for _, n := range m.order {
-		if c := n.find(id); c != nil && c.state == askWaits && !c.taken && n.result == nil && !m.final {
+		if c := n.find(id); c != nil && c.state == askWaits && !c.hidden && !c.taken && n.result == nil && !m.final {
 			c.taken = true
 			return c.Approval, nil
 		}

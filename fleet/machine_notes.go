@@ -70,6 +70,8 @@ type (
 		call  Approval
 		reply *kernel.Promise[asking]
 	}
+	// shows: the journal has a call that waits for a person.
+	shows struct{ id, call string }
 	// takes: the answer to a call is used from now on.
 	takes struct {
 		id, call string
@@ -167,6 +169,7 @@ func (billed) toJob()      {}
 func (affords) toJob()     {}
 func (fanned) toJob()      {}
 func (asks) toJob()        {}
+func (shows) toJob()       {}
 func (takes) toJob()       {}
 func (says) toJob()        {}
 func (saidBefore) toJob()  {}
@@ -244,6 +247,11 @@ func (n fanned) note(m *machine, now time.Time, out []effect) []effect {
 func (n asks) note(m *machine, _ time.Time, out []effect) []effect {
 	a, more := m.called(n.id, n.call)
 	return reply(append(out, more...), n.reply, a)
+}
+
+func (n shows) note(m *machine, _ time.Time, out []effect) []effect {
+	m.show(n.id, n.call)
+	return out
 }
 
 func (n takes) note(m *machine, _ time.Time, out []effect) []effect {
