@@ -12,7 +12,7 @@ import (
 type call struct {
 	Approval
 	state    askState
-	hidden   bool // the journal does not have it yet: nobody may decide before that
+	hidden   bool // the journal does not have it yet: no decision is taken before that
 	taken    bool // a caller of Decide has it
 	reason   string
 	resolved *kernel.Promise[struct{}] // settled when it is decided; nil until an attempt waits

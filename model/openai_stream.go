@@ -30,12 +30,6 @@ type chatDecoder struct {
 	extra   fields
 }
 
-// call is a call of a tool as it grows.
-type call struct {
-	partial
-	at int // its index on the wire; below 0: none
-}
-
 // event takes a chunk.
 func (d *chatDecoder) event(data []byte) (whole bool, err error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
@@ -224,55 +218,6 @@ func (d *chatDecoder) details(list []byte) error {
 	return nil
 }
 
-// reasoningDetails is OpenRouter's member for thinking that can be given back.
-const reasoningDetails = "reasoning_details"
-
-// joinDetails joins the parts of one thought, which come word by word.
-func joinDetails(list json.RawMessage) json.RawMessage {
-	var out []fields
-	of := func(f fields, name string) string {
-		for _, m := range f {
-			if m.name == name {
-				return string(m.value)
-			}
-		}
-		return ""
-	}
-	c := jsonscan.Array(list, 0)
-	for {
-		val, ok := c.Element()
-		if !ok {
-			break
-		}
-		var next fields
-		next.keep(c.Bytes(val))
-		if len(out) == 0 || of(out[len(out)-1], "type") != of(next, "type") || of(out[len(out)-1], "index") != of(next, "index") {
-			out = append(out, next)
-			continue
-		}
-		last := &out[len(out)-1]
-		for _, m := range next {
-			switch before := of(*last, m.name); {
-			case (m.name == "text" || m.name == "summary") && before != "":
-				last.set(m.name, appendString(nil, jsonscan.Text([]byte(before))+jsonscan.Text(m.value)))
-			case string(m.value) != "null":
-				last.set(m.name, m.value)
-			}
-		}
-	}
-	if c.Err {
-		return list
-	}
-	b := []byte{'['}
-	for i, f := range out {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, orElse(f.object(), "{}")...)
-	}
-	return append(b, ']')
-}
-
 // content takes a string, or a list of parts.
 func (d *chatDecoder) content(value []byte) error {
 	if len(value) == 0 || value[0] != '[' {
@@ -361,82 +306,6 @@ func (d *chatDecoder) done(p *partial) error {
 	})
 }
 
-func (d *chatDecoder) toolCalls(value []byte) error {
-	list := jsonscan.Array(value, 0)
-	for len(value) > 0 && value[0] == '[' {
-		val, ok := list.Element()
-		if !ok {
-			break
-		}
-		if err := d.toolCall(list.Bytes(val)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// toolCall adds to a call, or begins one.
-func (d *chatDecoder) toolCall(data []byte) error {
-	var in struct {
-		Index    *int   `json:"index"`
-		ID       string `json:"id"`
-		Function struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-	}
-	if err := protocol.Unmarshal(data, &in); err != nil {
-		return broken("a call of a tool has another form: %v", err)
-	}
-	at := -1
-	if in.Index != nil {
-		at = *in.Index
-	}
-	arguments := []byte(in.Function.Arguments)
-	if len(arguments) > 0 && arguments[0] == '"' {
-		arguments = jsonscan.Unescaped(arguments)
-	}
-	c := d.find(at, in.ID, in.Function.Name)
-	if c == nil {
-		if err := d.ends(); err != nil {
-			return err
-		}
-		c = &call{at: at, partial: partial{block: Block{Kind: ToolUse, ID: in.ID, Name: in.Function.Name, Origin: d.origin}}}
-		d.calls = append(d.calls, c)
-	}
-	c.block.Name = or(c.block.Name, in.Function.Name)
-	c.block.ID = or(c.block.ID, in.ID)
-	c.text = append(c.text, arguments...)
-	c.more.keep(data, "index", "id", "type", "function")
-	return nil
-}
-
-// find finds the call that a delta adds to; nil: a new one. Servers leave the index out, or
-// give 0 for all calls; they repeat the id, give it once, or never.
-func (d *chatDecoder) find(at int, id, name string) *call {
-	var same *call
-	for _, c := range d.calls {
-		switch {
-		case id != "" && c.block.ID == id && (at < 0 || c.at == at):
-			return c
-		case at >= 0 && c.at == at:
-			same = c // the last of them, if all have the same index
-		}
-	}
-	if at < 0 && id == "" && len(d.calls) > 0 {
-		same = d.calls[len(d.calls)-1]
-	}
-	switch {
-	case same == nil:
-		return nil
-	case id != "" && same.block.ID != "" && same.block.ID != id:
-		return nil
-	case name != "" && same.block.Name != "" && json.Valid(same.text):
-		return nil // it is whole, and another one is named
-	}
-	return same
-}
-
 // count reads how many tokens there are.
 func (d *chatDecoder) count(usage []byte) {
 	if len(usage) == 0 || usage[0] != '{' {
@@ -487,28 +356,6 @@ func (d *chatDecoder) stop() error {
 		return err
 	}
 	return d.send(&Event{Kind: Stop, StopReason: reason, Usage: d.usage, Extra: d.extra.object()}, func() any { return rawMessageStop{"message_stop"} })
-}
-
-func (d *chatDecoder) wholeCall(i int, c *call) error {
-	c.index = d.index
-	d.index++
-	if c.block.ID == "" {
-		c.block.ID = fmt.Sprintf("call_%s_%d", or(d.id, "0"), i)
-	}
-	c.block.Input, c.block.BadInput = object(c.text)
-	c.block.Raw = c.more.object()
-	if err := d.pass(func() any {
-		return rawBlockStart{"content_block_start", c.index, rawBlock{Type: "tool_use", ID: c.block.ID, Name: c.block.Name, Input: json.RawMessage("{}")}}
-	}); err != nil {
-		return err
-	}
-	if err := d.pass(func() any {
-		text := string(c.text)
-		return rawBlockDelta{"content_block_delta", c.index, rawDelta{Type: "input_json_delta", Partial: &text}}
-	}); err != nil {
-		return err
-	}
-	return d.done(&c.partial)
 }
 
 // reason is why the answer ends, in the words of the Messages API. Some servers say stop
