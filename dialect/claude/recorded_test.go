@@ -161,7 +161,7 @@ func cases() map[string]dialect.Input {
 		"skillsListAllowed": {Options: session.Options{AllowedTools: []string{"Read"}, Skills: session.Only("pdf")}},
 		"debug":             {Options: session.Options{Debug: true}},
 		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
-			"replay-user-messages": session.Opt[string]{}, "foo": session.Some("bar")}}},
+			"replay-user-messages": {}, "foo": session.Some("bar")}}},
 		"executableNode": {Options: session.Options{PathToExecutable: "/opt/cli.mjs", Executable: "node"}},
 		"hooks": {Facts: dialect.Facts{Registrations: []dialect.HookRegistration{
 			{Event: protocol.HookPreToolUse, Matcher: "Bash", CallbackIDs: []string{"hook_0", "hook_1"}, Timeout: 30 * time.Second},
@@ -179,7 +179,7 @@ func cases() map[string]dialect.Input {
 			PermissionMode: protocol.ModeDefault, FallbackModel: "F", IncludeHookEvents: true,
 			IncludePartialMessages: true, AdditionalDirectories: []string{"/a"}, Plugins: []session.Plugin{{Path: "/p"}},
 			ForkSession: true, ResumeSessionAt: uuidB, SessionID: uuidD, EnableFileCheckpointing: session.Some(true),
-			ExtraArgs: map[string]session.Opt[string]{"zzz": session.Opt[string]{}},
+			ExtraArgs: map[string]session.Opt[string]{"zzz": {}},
 			Settings:  json.RawMessage(`{"model":"q"}`),
 		}},
 	}

@@ -95,7 +95,7 @@ func TestLogins(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]*session.Auth{
-		"none": nil, "empty": &session.Auth{Type: session.AuthAccessToken, AccessToken: ""}, "unset": &session.Auth{Type: session.AuthAccessToken, EnvVar: "NOT_SET"},
+		"none": nil, "empty": {Type: session.AuthAccessToken, AccessToken: ""}, "unset": {Type: session.AuthAccessToken, EnvVar: "NOT_SET"},
 		"unset key": {Type: session.AuthServiceAccount, EnvVar: "NOT_SET"}, "unknown": {Type: "oauth"},
 	} {
 		_, err := qoder.New().Launch(&dialect.Input{Options: session.Options{Auth: a}})

@@ -120,7 +120,7 @@ func cases() map[string]dialect.Input {
 		"executableArgs-only": script("--no-warnings"),
 		"extensions":          {Options: session.Options{Extensions: []string{"e1", "e2"}}},
 		"extraArgs": {Options: session.Options{ExtraArgs: map[string]session.Opt[string]{
-			"foo": session.Some("bar"), "flag": session.Opt[string]{}, "x-y": session.Some("")}}},
+			"foo": session.Some("bar"), "flag": {}, "x-y": session.Some("")}}},
 		"fallbackModel":      {Options: session.Options{FallbackModel: "lite"}},
 		"fork-noresume":      {Options: session.Options{ForkSession: true}},
 		"goalMaxTurns":       {Options: session.Options{GoalMaxTurns: session.Some(7)}},
