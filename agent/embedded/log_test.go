@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
 
@@ -146,4 +147,39 @@ func TestTheModelReadsOfAnInterrupt(t *testing.T) {
 	assert.Contains(t, last, "The user doesn't want to proceed")
 	assert.Contains(t, last, "[Request interrupted by user for tool use]")
 	assert.Contains(t, last, "and now?")
+}
+
+// A session that is passivated goes on where it was.
+func TestAPassivatedSession(t *testing.T) {
+	t.Parallel()
+	o, seen := logged(t, modelapi.Say(modelapi.Text("one")), modelapi.Say(modelapi.Text("two")))
+	o.PassivateAfter = time.Millisecond
+	passivated := make(chan struct{}, 1)
+	o.OnEvent = func(r sdk.EventRecord) {
+		if e, ok := r.Event.(*session.StateChanged); ok && e.To == session.StatePassivated.String() {
+			select {
+			case passivated <- struct{}{}:
+			default:
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c, err := connect(t, o)
+	require.NoError(t, err)
+	for _, prompt := range []string{mine, "and then?"} {
+		turn, err := c.Send(ctx, sdk.UserText(prompt))
+		require.NoError(t, err)
+		_, err = turn.Result(ctx)
+		require.NoError(t, err)
+		select {
+		case <-passivated:
+		case <-ctx.Done():
+			require.Fail(t, "it was not passivated")
+		}
+	}
+	require.NoError(t, c.Close(ctx))
+	all := seen.messages()
+	require.Len(t, all, 2)
+	assert.True(t, strings.HasPrefix(all[1], all[0]), "%s\n%s", all[0], all[1])
 }
