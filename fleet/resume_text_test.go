@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +41,13 @@ func TestAMessageThatIsSentAgainBeginsAsBefore(t *testing.T) {
 			assert.Regexp(t, `^write the docs\n`, results["t0"].Text)
 		})
 	}
+}
+
+// modes are how the attempts of a task began and ended.
+func modes(r fleet.TaskResult) string {
+	var all []string
+	for _, a := range r.Attempts {
+		all = append(all, string(a.Mode)+":"+string(a.Status))
+	}
+	return strings.Join(all, " ")
 }

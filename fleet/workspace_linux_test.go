@@ -190,11 +190,3 @@ func TestASetupThatDamagesItsWorktree(t *testing.T) {
 		})
 	}
 }
-
-func modes(r fleet.TaskResult) string {
-	var all []string
-	for _, a := range r.Attempts {
-		all = append(all, string(a.Mode)+":"+string(a.Status))
-	}
-	return strings.Join(all, " ")
-}
