@@ -49,7 +49,7 @@ type outside struct {
 
 	mu   sync.Mutex
 	live int           // tasks that have not ended
-	none chan struct{} // closed when the last one has; nil: nobody waits
+	none chan struct{} // closed when the last one has; nil while the agent does not wait
 }
 
 func newOutside(p Port, cfg *Config) *outside {
@@ -154,8 +154,8 @@ func (s *Strand) Do(fn func(ctx context.Context) error) error {
 }
 
 // Receive runs fn as a task and yields what it emits, as many values at a time as there
-// are. The task waits while limit values are not taken. emit returns false when nobody wants
-// more; fn must then return, as when its context ends. Unlike [Strand.Do], Receive does not
+// are. The task waits while limit values are not taken. emit returns false when the reader
+// has stopped; fn must then return, as when its context ends. Unlike [Strand.Do], Receive does not
 // wait for it. The last pair has the error of fn, or why the strand was aborted. The slice is
 // valid until the next step.
 func Receive[T any](s *Strand, limit int, fn func(ctx context.Context, emit func(T) bool) error) iter.Seq2[[]T, error] {
@@ -205,7 +205,7 @@ type feed[T any] struct {
 	spare []T // the slice of the last take, to be filled again
 	over  bool
 	err   error
-	room  chan struct{} // closed when there is room; nil: nobody waits
+	room  chan struct{} // closed when there is room; nil while the task does not wait
 }
 
 func (f *feed[T]) emit(ctx context.Context, v T) bool {

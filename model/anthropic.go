@@ -213,7 +213,7 @@ func markable(m []byte) bool {
 	if !bytes.HasSuffix(m, []byte("}]}")) {
 		return false
 	}
-	// What lies behind the last signature is a block of another kind.
+	// The block is of another kind if something follows the last thinking.
 	at := max(bytes.LastIndex(m, []byte(`{"type":"thinking"`)), bytes.LastIndex(m, []byte(`{"type":"redacted_thinking"`)))
 	return at < 0 || bytes.Contains(m[at:], []byte(`},{"type":"`))
 }

@@ -106,7 +106,7 @@ func orUnnamed(kind string) string {
 	return kind
 }
 
-// end: without message_stop nobody knows whether the answer is whole.
+// end reports that the answer is not whole: message_stop has not come.
 func (d *messagesDecoder) end() (bool, error) { return false, nil }
 
 // answer plays a whole message as the events that a stream would have had.
@@ -295,7 +295,7 @@ func (d *messagesDecoder) done(p *partial, data []byte) error {
 	return d.send(&Event{Kind: Done, Index: p.index, Block: &p.block}, data)
 }
 
-// wholeBlock is a block of an answer that is no stream.
+// wholeBlock is a block of an answer that came in one piece.
 func (d *messagesDecoder) wholeBlock(index int, block []byte) (*partial, error) {
 	p, err := newPartial(index, block)
 	if err != nil {
@@ -360,7 +360,7 @@ func (p *partial) raw() json.RawMessage {
 	return all.object()
 }
 
-// object is text as a JSON object; bad is the text if it is none.
+// object is text as a JSON object; bad is the text if it is something else.
 func object(text []byte) (obj json.RawMessage, bad string) {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 || string(text) == "null" { // models write both for a tool without parameters

@@ -20,7 +20,7 @@ const (
 	DefaultIdle = 90 * time.Second
 
 	maxEvent  = 16 << 20 // bytes of an event of a stream
-	maxAnswer = 16 << 20 // bytes of an answer that is no stream, and of the blocks of one that is
+	maxAnswer = 16 << 20 // bytes of an answer, streamed or not
 	maxError  = 64 << 10 // bytes of an error's body that are read
 	readSize  = 4 << 10  // 10,000 streams have 10,000 of these
 )
@@ -29,7 +29,7 @@ const (
 type Config struct {
 	// URL is the API's, up to and without /messages or /chat/completions; "": the vendor's.
 	URL string
-	// Key returns the key; nil: none is sent. It is asked for each request, so that nothing
+	// Key returns the key. If it is nil, no key is sent. It is asked for each request, so that nothing
 	// keeps it. Its error fails the request, as one of class Auth.
 	Key func(ctx context.Context) (string, error)
 	// Client makes the requests: its proxy, certificates and authorities are the user's. It
@@ -78,7 +78,7 @@ type api interface {
 type decoder interface {
 	// event takes one event of a stream. It reports whether the answer is whole.
 	event(data []byte) (whole bool, err error)
-	// answer takes an answer that is no stream.
+	// answer takes an answer that came in one piece.
 	answer(data []byte) error
 	// end is called if the stream ends without the last event. It reports whether the answer
 	// is whole all the same.

@@ -9,7 +9,7 @@ import (
 )
 
 // appendString appends s as a JSON string, with no more escapes than JSON demands: the same
-// text is the same bytes for each codec, and costs no more tokens than it must. What is not
+// text is the same bytes for each codec, and costs no more tokens than it must. Invalid
 // UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
 	const hex = "0123456789abcdef"
@@ -56,7 +56,7 @@ func appendMember(b []byte, key, value string) []byte {
 	return appendString(b, value)
 }
 
-// orElse is j, or what stands for it if there is none.
+// orElse is j, or the given text if j is empty.
 func orElse(j json.RawMessage, none string) []byte {
 	if len(j) == 0 {
 		return []byte(none)
@@ -64,7 +64,7 @@ func orElse(j json.RawMessage, none string) []byte {
 	return j
 }
 
-// plainText is the text of a result's content blocks. A block that is no text is named.
+// plainText is the text of a result's content blocks. Other blocks are named.
 func plainText(content json.RawMessage) string {
 	var text string
 	if protocol.Unmarshal(content, &text) == nil {

@@ -31,7 +31,7 @@ const (
 	TooLong  Class = "too_long" // the conversation does not fit: 413, or 400 that says so
 	Server   Class = "server"   // the provider failed: another 5xx
 	Network  Class = "network"  // no connection, a cut or silent stream
-	Broken   Class = "broken"   // an answer that is none: no JSON, no events, events out of order
+	Broken   Class = "broken"   // a malformed answer: no JSON, no events, events out of order
 )
 
 // Error is why a request has failed. Match it with errors.As.
@@ -75,7 +75,7 @@ func (e *Error) Temporary() bool {
 	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict
 }
 
-// broken is an answer that is none.
+// broken is the error of a malformed answer.
 func broken(format string, args ...any) *Error {
 	return &Error{Class: Broken, Status: http.StatusOK, RetryAfter: -1, Message: fmt.Sprintf(format, args...)}
 }
@@ -128,10 +128,10 @@ func words(body []byte) (kind, message string, status int) {
 	return kind, message, status
 }
 
-// maxErrorText is how many bytes of an answer that is no JSON an error shows.
+// maxErrorText is how many bytes of a malformed answer an error shows.
 const maxErrorText = 2048
 
-// refusal is the error of an answer whose status is no success.
+// refusal is the error of an answer whose status is not 200.
 func refusal(resp *http.Response, body []byte) *Error {
 	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
 	e.Type, e.Message, _ = words(body)

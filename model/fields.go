@@ -54,7 +54,7 @@ func (f *fields) add(name string, value []byte) {
 	f.set(name, value)
 }
 
-// keep sets the members of an object whose names are not known. What is no object has none.
+// keep sets the members of an object whose names are not known. Any other value has no members.
 func (f *fields) keep(object []byte, known ...string) {
 	c := jsonscan.Object(object, jsonscan.Space(object, 0))
 	for {
@@ -73,7 +73,7 @@ func (f *fields) dropNull() {
 	*f = slices.DeleteFunc(*f, func(m field) bool { return string(m.value) == "null" })
 }
 
-// object is an object of the members; nil if there are none.
+// object is an object of the members; nil without members.
 func (f fields) object() json.RawMessage {
 	if len(f) == 0 {
 		return nil
@@ -98,7 +98,7 @@ func (u *usageFields) usage() Usage {
 	n := func(name string) (v int) {
 		for _, m := range u.fields {
 			if m.name == name {
-				_ = protocol.Unmarshal(m.value, &v) // null, and what is no number, is 0
+				_ = protocol.Unmarshal(m.value, &v) // null, and any other value, is 0
 			}
 		}
 		return v

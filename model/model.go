@@ -113,7 +113,7 @@ type Block struct {
 	Origin    string
 	Signature string // of thinking
 	// Raw has what the fields above do not: for the Messages API the whole block, for chat
-	// completions an object of the other members. nil: there is nothing more.
+	// completions an object of the other members. nil if the fields say all.
 	Raw json.RawMessage
 }
 
@@ -159,7 +159,7 @@ type Event struct {
 	StopReason string
 	// Usage is what is known so far.
 	Usage Usage
-	// Extra is an object of members of the answer that no field has; nil: there are none.
+	// Extra is an object of the members of the answer that have no field here; nil without any.
 	Extra json.RawMessage
 	// Raw is the event in the form of the Messages API, from each codec. Only with
 	// Request.Raw. For that API itself, they are the bytes that came.

@@ -24,10 +24,10 @@ type OpenAIConfig struct {
 // that vendor's. [Profiles] have those of known servers.
 type Quirks struct {
 	// MaxTokens is the name of the limit of an answer; "": max_completion_tokens; "-": the
-	// server has none.
+	// server does not have it.
 	MaxTokens string `json:"maxTokens,omitempty"`
 	// Effort is the name of the member for Request.Effort; "": reasoning_effort; "-": the
-	// server has none. "reasoning.effort" is the member effort of an object reasoning.
+	// server does not have it. "reasoning.effort" is the member effort of an object reasoning.
 	Effort string `json:"effort,omitempty"`
 	// NoStreamOptions: the server refuses stream_options, and says nothing of tokens
 	// without them, or says it anyway.

@@ -60,7 +60,7 @@ func (d *chatDecoder) answer(data []byte) error {
 	return d.stop()
 }
 
-// chunk takes a chunk, or an answer that is no stream.
+// chunk takes a chunk, or an answer that came in one piece.
 func (d *chatDecoder) chunk(data []byte) error {
 	c := jsonscan.StrictObject(data)
 	var choices, usage []byte

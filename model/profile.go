@@ -72,8 +72,8 @@ func DefaultProfiles() *Profiles {
 	return p
 }
 
-// ReadProfiles reads profiles: one JSON object of the form of [Profiles]. A member that is
-// not known, a pattern that is none, and a negative number are errors.
+// ReadProfiles reads profiles: one JSON object of the form of [Profiles]. An unknown
+// member, an invalid pattern and a negative number are errors.
 func ReadProfiles(r io.Reader) (*Profiles, error) {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()

@@ -195,7 +195,7 @@ func exitCode(s session.ExitStatus) int {
 	return s.Code
 }
 
-// noError is what an exit code of 1 means that is no failure; "": it is one.
+// noError says what an exit code of 1 means if it does not mean failure; "" if it does.
 func noError(command string, code int) string {
 	if code != 1 {
 		return ""

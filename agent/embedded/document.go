@@ -108,7 +108,7 @@ func patch(before, after string) []any {
 	return hunks
 }
 
-// linkRefusal is what the model reads of a path that is a link; "": it is none.
+// linkRefusal is what the model reads if the path is a link; "" for any other path.
 func (h *hands) linkRefusal(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {

@@ -36,7 +36,7 @@ type Config struct {
 	Retries int
 }
 
-// New returns the backend. What is wrong with c is an error of the session's options.
+// New returns the backend. A mistake in c is reported with those in the session's options.
 func New(c Config) session.Backend {
 	if c.Profiles == nil {
 		c.Profiles = model.DefaultProfiles()

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/model"
 )
 
-// maxWait is the longest wait that a provider may ask for: a longer one is told at once.
+// maxWait is the longest wait that a provider may ask for: a longer one ends the turn at once.
 const maxWait = 60 * time.Second
 
 // again reports whether the request is worth repeating.

@@ -32,7 +32,7 @@ func editing() []string {
 // gates are compiled policies of a session. They are compiled again when its rules change.
 type gates struct {
 	allow, deny  []string
-	own          *policy.Policy // the user's rules; nil: they could not be compiled
+	own          *policy.Policy // the user's rules; nil if they do not compile
 	reads, edits *policy.Policy
 }
 

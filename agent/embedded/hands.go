@@ -26,7 +26,7 @@ type hands struct {
 	read map[string]known // files that the model has read, by path
 	own  string           // the directory of scratch; "": it is not made
 
-	// reads decides about a command by the rules for reading; nil: they are not compiled yet.
+	// reads decides about a command by the rules for reading. It is nil until they are compiled.
 	reads func(command string) protocol.PermissionBehavior
 }
 

@@ -21,7 +21,7 @@ type log struct {
 	codec model.Codec
 
 	messages [][]byte      // encoded: nothing else of the conversation is kept
-	role     model.Role    // of the message that is not encoded yet; "": there is none
+	role     model.Role    // of the message that is not encoded yet; "" without one
 	blocks   []model.Block // of that message
 	id       string        // of that message, if it is an answer
 	copied   []string      // uuids of lines that were loaded and that a fork writes again

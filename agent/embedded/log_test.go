@@ -149,7 +149,7 @@ func TestTheModelReadsOfAnInterrupt(t *testing.T) {
 	assert.Contains(t, last, "and now?")
 }
 
-// A session that is passivated goes on where it was.
+// A passivated session continues where it was.
 func TestAPassivatedSession(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, modelapi.Say(modelapi.Text("one")), modelapi.Say(modelapi.Text("two")))

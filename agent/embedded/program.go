@@ -101,7 +101,7 @@ type talk struct {
 	seams backend.Seams
 	rng   *rand.Rand // jitter
 	hands *hands
-	gates *gates // of the rules that were in force last; nil: none were asked for
+	gates *gates // of the rules of the last batch of calls; nil before the first
 
 	log    *log
 	system []string // nil before the first request

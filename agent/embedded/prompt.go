@@ -25,7 +25,7 @@ func systemPrompt(l *agent.Lane, t *talk) []string {
 	if addition != "" {
 		parts = append(parts, addition)
 	}
-	kept := []string{} // not nil: it is made once
+	kept := []string{} // not nil, so that it is made once
 	for _, p := range parts {
 		if p != "" {
 			kept = append(kept, p)

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // their sizes are told
+	_ "image/gif"  // for their sizes
 	_ "image/jpeg" // ditto
 	_ "image/png"  // ditto
 	"io"
@@ -122,7 +122,7 @@ func textFile(name, content string, lines, start, total int) agent.Object {
 // errNoFile is a path that names no file: a pipe, a socket, a device.
 var errNoFile = errors.New("no regular file")
 
-// load reads a file. A pipe or a device, which could keep the task for ever, is refused.
+// load reads a file. A pipe or a device, which could block the task, is refused.
 func (h *hands) load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -22,7 +22,7 @@ type tool struct {
 	beside func(h *hands, in agent.Object) bool
 	// path is the parameter that names a file, which the gate looks at; "": none does.
 	path string
-	// check looks whether the call can work at all, as a task. nil: nothing to look at.
+	// check looks whether the call can work at all, as a task. nil if there is nothing to check.
 	check func(h *hands, in agent.Object) string
 	// run does the work, as a task.
 	run func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult
@@ -170,7 +170,7 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	return c
 }
 
-// unparsed is what the model reads of an input that is no JSON object. A list is an object
+// unparsed is what the model reads if its input is not a JSON object. A list is an object
 // with its indices for keys, as observed.
 func unparsed(name, bad string) (agent.Object, string) {
 	var list []any

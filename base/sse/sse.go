@@ -10,7 +10,7 @@ const (
 
 // Event is one event of a stream.
 type Event struct {
-	ID, Name string // "": the event has none
+	ID, Name string // "" if the event has none
 	// Data are the data lines, joined by newlines. It is valid until emit returns.
 	Data []byte
 	// Skipped is above 0 if the event or a line of it was too long: so many bytes came, and
@@ -22,7 +22,7 @@ type Event struct {
 // is not complete at the end. The zero value works. It is not safe for concurrent use.
 type Decoder struct {
 	// MaxLine and MaxEvent are how many bytes a line and the fields of an event may have;
-	// 0: DefaultMaxLine, DefaultMaxEvent. What is longer is skipped, and the next event is
+	// 0: DefaultMaxLine, DefaultMaxEvent. A longer one is skipped, and the next event is
 	// read.
 	MaxLine, MaxEvent int
 
