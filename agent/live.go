@@ -17,7 +17,7 @@ type Live struct {
 
 // ModelMessage is a message of a real model, when it begins.
 type ModelMessage struct {
-	ID        string // of the message, as the provider says it
+	ID        string // of the message, as the provider says it; required
 	RequestID string // of the request to the model; "": unknown
 	Model     string // the one that answers
 	Usage     Object // in the form of the Messages API, as far as it is known

@@ -11,6 +11,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -244,7 +245,7 @@ func (r *runner) configure(ctx context.Context, a *attempt) error {
 	}
 	env[r.marker] = "1"
 	o.Env = env
-	if backendName(o) == "claude" || o.MaxBudgetUSD.Or(0) > 0 {
+	if name := backendName(o); name == claude.Name || name == embedded || o.MaxBudgetUSD.Or(0) > 0 {
 		if usd := leastUSD(a.usd, o.MaxBudgetUSD.Or(0)); usd > 0 {
 			o.MaxBudgetUSD = sdk.Some(usd)
 		}

@@ -23,6 +23,10 @@ func (e *budgetSpent) Error() string {
 	return fmt.Sprintf("the %s's budget of %s is spent", whose, e.limit)
 }
 
+// embedded is the name of the agent in this process, which ends a turn at a budget as Claude
+// Code does.
+const embedded = "embedded"
+
 const noDollars = "would never be spent: the agent reports credits and no US dollars"
 
 // neverSpent reports whether the budget is in US dollars, and the agent reports none. An agent

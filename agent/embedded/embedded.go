@@ -25,6 +25,8 @@ type Config struct {
 	// required.
 	Name string
 	// Profiles say what is known of models: window, output cap, prices; nil: those built in.
+	// Commands do not get the variables that they name as those of keys; Options.UnsetEnv
+	// names others.
 	Profiles *model.Profiles
 	// MaxTokens limits an answer; 0: what the profile of the model says, or 8,192.
 	MaxTokens int
@@ -60,6 +62,14 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	}
 	if s.Name == "" && in.Model == "" {
 		return a, problem("Model", "is empty, and Config.Name of the backend is, too", "name the model in one of them")
+	}
+	name := in.Model
+	if name == "" {
+		name = s.Name
+	}
+	if !in.MaxBudgetUSD.IsZero() && s.Profiles.Model(name).Price == nil {
+		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
+			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
 	a.NewProgram = func(seams backend.Seams) agent.Program { return &program{cfg: s.Config, seams: seams} }
 	return a, nil

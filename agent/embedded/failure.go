@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -42,6 +43,13 @@ func statusOf(e *model.Error) any {
 		return nil
 	}
 	return e.Status
+}
+
+// noPriceError ends a turn whose budget its calls would never spend.
+type noPriceError struct{ model string }
+
+func (e *noPriceError) Error() string {
+	return fmt.Sprintf("the price of %s is not known, and MaxBudgetUSD limits the cost: change the model, or add the price to the profiles", e.model)
 }
 
 // failed ends a turn whose call of the model has failed: with a message that says so and is

@@ -3,6 +3,7 @@ package embedded
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -38,7 +39,7 @@ type gates struct {
 
 // compile compiles the rules of the session and the agent's own.
 func (t *talk) compile(p agent.Permissions) *gates {
-	if g := t.gates; g != nil && equal(g.allow, p.Allow) && equal(g.deny, p.Deny) {
+	if g := t.gates; g != nil && slices.Equal(g.allow, p.Allow) && slices.Equal(g.deny, p.Deny) {
 		return g
 	}
 	g := &gates{allow: p.Allow, deny: p.Deny}
@@ -79,18 +80,6 @@ func (g *gates) decide(call policy.Call) (b protocol.PermissionBehavior, byRule 
 	return e.Behavior, e.Behavior == protocol.BehaviorAsk && e.Rule.Text != ""
 }
 
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // resolve follows the links of a path; of one that does not exist, those of the deepest
 // directory above it that does.
 func resolve(path string) (string, error) {
@@ -120,6 +109,10 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			because = "subcommandResults"
 		}
 		mine, byRule := g.decide(call)
+		danger := ""
+		if own.name == "Bash" {
+			danger = t.hands.critical(str(in, "command"))
+		}
 		ask := agent.Verdict{}
 		if own.path != "" {
 			name := str(in, own.path)
@@ -139,15 +132,15 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Deny: "Permission to use Bash with command " + str(in, "command") + " has been denied.", Reason: because}
 		case byRule: // a rule may be about it: what the agent allows by itself does not count
 			return agent.Verdict{Reason: "rule"}
-		case own.name == "Bash" && t.hands.critical(str(in, "command")) != "":
-			return agent.Verdict{Reason: "safetyCheck", About: t.hands.critical(str(in, "command"))}
+		case danger != "":
+			return agent.Verdict{Reason: "safetyCheck", About: danger}
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case mine == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "rule"}
 		case g.reads != nil && g.reads.Decide(call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
-		case p.Mode == "acceptEdits" && !guarded(str(in, own.path)) && g.edits != nil && g.edits.Decide(call) == protocol.BehaviorAllow:
+		case p.Mode == "acceptEdits" && g.edits != nil && g.edits.Decide(call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		}
 		return ask

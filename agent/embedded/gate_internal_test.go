@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -18,7 +19,7 @@ func gated(t *testing.T) *talk {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	w := &talk{}
-	w.hands = newHands(agent.Launch{Dir: root, Env: []string{"HOME=/home/user"}}, backend.Seams{})
+	w.hands = newHands(agent.Launch{Dir: root, Env: []string{"HOME=/home/user"}}, backend.Seams{}, func(string) bool { return false })
 	w.compile(agent.Permissions{})
 	return w
 }
@@ -59,13 +60,22 @@ func TestCommandsThatAreAskedAboutInEveryMode(t *testing.T) {
 	}
 }
 
+// Files that have a say in what other programs run are asked about also in the mode
+// acceptEdits, by whatever name: package policy knows them.
 func TestFilesThatAreGuarded(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{".git/hooks/pre-commit", "sub/.git/config", ".bashrc", ".claude/settings.json", ".mcp.json", "./.vscode/tasks.json"} {
-		assert.True(t, guarded(name), name)
+	w := gated(t)
+	root := w.hands.root
+	require.NoError(t, os.MkdirAll(filepath.Join(root, ".git", "hooks"), 0o700))
+	require.NoError(t, os.Symlink(".git/hooks", filepath.Join(root, "link")))
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(root, "out")))
+	p := agent.Permissions{Mode: "acceptEdits"}
+	for _, name := range []string{".git/hooks/pre-commit", "link/pre-commit", "sub/.git/config", ".bashrc", ".claude/settings.json", ".mcp.json", "./.vscode/tasks.json", "out/x", "../x"} {
+		assert.False(t, w.judge(write())(p, agent.Object{"file_path": name}).Allow, name)
+		assert.False(t, w.judge(bash())(p, agent.Object{"command": "cp x " + name}).Allow, name)
 	}
-	for _, name := range []string{"a.txt", ".github/workflows/x.yml", "git/x", "x.bashrc"} {
-		assert.False(t, guarded(name), name)
+	for _, name := range []string{"a.txt", ".github/workflows/x.yml", "git/x"} {
+		assert.True(t, w.judge(write())(p, agent.Object{"file_path": name}).Allow, name)
 	}
 }
 

@@ -81,18 +81,6 @@ func within(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// guarded reports whether a file changes what other programs run: one is asked about it also
-// in the mode acceptEdits.
-func guarded(name string) bool {
-	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
-		switch part {
-		case ".git", ".claude", ".vscode", ".idea", ".bashrc", ".bash_profile", ".zshrc", ".profile", ".gitconfig", ".mcp.json", ".ripgreprc":
-			return true
-		}
-	}
-	return false
-}
-
 func hash(content []byte) uint64 {
 	f := fnv.New64a()
 	_, _ = f.Write(content) // it never fails

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +18,8 @@ import (
 // resumed one and a fork use the same fold, so their requests begin with the same bytes.
 // It implements [agent.History].
 type log struct {
-	dir   string // of files; "": nothing is stored
+	dir   string // of the files; "": no files
+	keep  bool   // lines are stored
 	codec model.Codec
 
 	messages [][]byte      // encoded: nothing else of the conversation is kept
@@ -27,8 +29,12 @@ type log struct {
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 }
 
-// Load implements [agent.History]: it reads the session that is resumed.
+// Load implements [agent.History]: it reads the session that is resumed. The path has the id
+// of the session, which may come from outside: one that leads elsewhere has no file.
 func (l *log) Load(path string) ([]byte, error) {
+	if l.dir == "" || filepath.ToSlash(filepath.Clean(path)) != path || !filepath.IsLocal(path) {
+		return nil, fs.ErrNotExist
+	}
 	file, err := os.ReadFile(l.path(path))
 	if err != nil {
 		return nil, err
@@ -43,7 +49,7 @@ func (l *log) Load(path string) ([]byte, error) {
 
 // Append implements [agent.History].
 func (l *log) Append(path string, line []byte) error {
-	if l.dir != "" {
+	if l.keep && l.dir != "" {
 		name := l.path(path)
 		if err := appendLine(name, line); err != nil {
 			return err

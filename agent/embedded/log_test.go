@@ -183,3 +183,39 @@ func TestAPassivatedSession(t *testing.T) {
 	require.Len(t, all, 2)
 	assert.True(t, strings.HasPrefix(all[1], all[0]), "%s\n%s", all[0], all[1])
 }
+
+// A session that is resumed without being stored has its conversation, and its file stays as
+// it was. An id that leads to another file has no session.
+func TestResumeWithoutStoring(t *testing.T) {
+	t.Parallel()
+	root, seen := t.TempDir(), &bodies{}
+	server, o := started(t, modelapi.Say(modelapi.Text("one")), modelapi.Say(modelapi.Text("two")))
+	o.Backend = embedded.New(embedded.Config{
+		Name: "m", Dir: root,
+		Model: model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: server.URL() + "/v1", Client: &http.Client{Transport: seen}}}),
+	})
+	r := run(t, o)
+	files, err := filepath.Glob(filepath.Join(root, "projects", "*", "*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	before, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(root, "other.jsonl"), before, 0o600))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	o.Resume, o.PersistSession = r.SessionID, sdk.Some(false)
+	r, err = sdk.Run(ctx, "and then?", o)
+	require.NoError(t, err)
+	assert.Equal(t, "two", r.Result)
+	all := seen.messages()
+	assert.True(t, strings.HasPrefix(all[1], all[0]))
+	after, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	assert.Equal(t, string(before), string(after))
+
+	o.Resume = "../../other"
+	_, err = sdk.Run(ctx, "and then?", o)
+	require.ErrorContains(t, err, "No conversation found")
+	assert.Len(t, seen.messages(), 2)
+}

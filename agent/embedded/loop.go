@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -143,8 +144,10 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 // breaks off is never seen; only partial messages are written as they come.
 func (t *talk) once(l *agent.Lane) (*answer, error) {
 	r := t.request(l)
+	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil { // the model has been changed
+		return nil, &noPriceError{r.Model}
+	}
 	var a answer
-	var start *model.Event
 	events := agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
 		return t.cfg.Model.Stream(ctx, r, emit)
 	})
@@ -155,8 +158,7 @@ func (t *talk) once(l *agent.Lane) (*answer, error) {
 		for _, e := range batch {
 			switch e.Kind {
 			case model.Start:
-				start = e
-				l.OpenMessage(agent.ModelMessage{ID: e.ID, RequestID: e.RequestID, Model: e.Model, Usage: startUsage(&e.Usage)})
+				l.OpenMessage(agent.ModelMessage{ID: cmp.Or(e.ID, l.UUID()), RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage)})
 			case model.Done:
 				a.blocks = append(a.blocks, *e.Block)
 			case model.Stop:
@@ -170,7 +172,7 @@ func (t *talk) once(l *agent.Lane) (*answer, error) {
 				for i := range a.blocks {
 					l.Block(frameOf(&a.blocks[i]), nil)
 				}
-				l.CloseMessage(e.StopReason, usageOf(&e.Usage), t.count(start.Model, &e.Usage))
+				l.CloseMessage(e.StopReason, usageOf(&e.Usage), t.count(r.Model, &e.Usage))
 			}
 		}
 	}

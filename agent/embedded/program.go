@@ -33,9 +33,9 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 }
 
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
-	t := &talk{cfg: p.cfg, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1))}
-	t.hands = newHands(l, p.seams)
-	t.log = &log{codec: p.cfg.Model.Codec(), dir: p.folder(l)}
+	t := &talk{cfg: p.cfg, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), box: toolbox(), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t.hands = newHands(l, p.seams, p.private)
+	t.log = &log{codec: p.cfg.Model.Codec(), dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
 	return &conversation{t.hands, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     p.cfg.Name,
@@ -56,12 +56,11 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	})}
 }
 
-// folder is where the session is stored; "": nowhere.
+func limitsCost(arg string) bool { return strings.HasPrefix(arg, "--max-budget-usd") }
+
+// folder is where sessions are stored; "": nowhere.
 func (p *program) folder(l agent.Launch) string {
-	switch {
-	case slices.Contains(l.Args, "--no-session-persistence"):
-		return ""
-	case p.cfg.Dir != "":
+	if p.cfg.Dir != "" {
 		return p.cfg.Dir
 	}
 	if state := l.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
@@ -97,16 +96,18 @@ func (c *conversation) Play() (agent.Exit, bool) {
 // talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
 // time, but for hands.
 type talk struct {
-	cfg   Config
-	seams backend.Seams
-	rng   *rand.Rand // jitter
-	hands *hands
-	gates *gates // of the rules of the last batch of calls; nil before the first
+	cfg     Config
+	seams   backend.Seams
+	rng     *rand.Rand // jitter
+	limited bool       // by MaxBudgetUSD
+	hands   *hands
+	gates   *gates // of the rules of the last batch of calls; nil before the first
 
 	log    *log
 	system []string // nil before the first request
+	box    []*tool  // the agent's own tools
 	tools  []byte   // of the codec, for the list in named
-	named  string   // names of the tools in tools
+	named  []string // names of the tools in tools
 	turnOf *agent.Turn
 	began  time.Time     // of the turn
 	inAPI  time.Duration // of the turn
@@ -121,26 +122,25 @@ type used struct {
 	cost  float64
 }
 
-// privateEnv reports whether the variable has a key of a provider's, which no command sees.
-func privateEnv(name string, p *model.Profiles) bool {
-	for _, s := range p.Servers {
-		if s.KeyName != "" && s.KeyName == name {
-			return true
-		}
+// private reports whether commands do not get this variable of the environment: it has a key.
+func (p *program) private(variable string) bool {
+	switch variable {
+	case "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS":
+		return true
 	}
-	return name == "ANTHROPIC_AUTH_TOKEN" || name == "CLAUDE_CODE_OAUTH_TOKEN" || name == "ANTHROPIC_CUSTOM_HEADERS"
+	return slices.ContainsFunc(p.cfg.Profiles.Servers, func(s model.ServerProfile) bool { return s.KeyName == variable })
 }
 
-// newHands are the hands of an agent that was started like that.
-func newHands(l agent.Launch, seams backend.Seams) *hands {
+// newHands are the hands of an agent that was started like that. Its commands do not get
+// private variables.
+func newHands(l agent.Launch, seams backend.Seams, private func(variable string) bool) *hands {
 	root := l.Dir
 	if at, err := filepath.EvalSymlinks(root); err == nil {
 		root = at
 	}
 	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, seams: seams, read: map[string]known{}}
-	known := model.DefaultProfiles()
 	for _, kv := range l.Env {
-		if name, _, _ := strings.Cut(kv, "="); !privateEnv(name, known) {
+		if name, _, _ := strings.Cut(kv, "="); !private(name) {
 			h.env = append(h.env, kv)
 		}
 	}

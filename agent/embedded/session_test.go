@@ -232,3 +232,35 @@ func TestPartialMessages(t *testing.T) {
 	assert.Equal(t, "message_stop", kinds[len(kinds)-1])
 	assert.Contains(t, kinds, "content_block_delta")
 }
+
+// A budget ends the turn at the request that has spent it. One that could never be spent is an
+// error.
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	more := modelapi.Say(modelapi.ToolUse("Bash", map[string]any{"command": "true"}))
+	api, o := started(t, more, more, more, more, modelapi.Say(modelapi.Text("done")))
+	o.MaxBudgetUSD = sdk.Some(1.5 * (10*3 + 5*15) / 1e6)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, err := sdk.Run(ctx, mine, o)
+	require.ErrorContains(t, err, "Reached maximum budget")
+	assert.Equal(t, "error_max_budget_usd", r.Subtype)
+	assert.Len(t, api.Requests(), 2)
+
+	c, err := connect(t, o)
+	require.NoError(t, err)
+	require.NoError(t, c.SetModel(ctx, "no-such"))
+	turn, err := c.Send(ctx, sdk.UserText(mine))
+	require.NoError(t, err)
+	r, err = turn.Result(ctx)
+	require.NoError(t, err)
+	assert.Contains(t, r.Errors, "the price of no-such is not known, and MaxBudgetUSD limits the cost: change the model, or add the price to the profiles")
+	require.NoError(t, c.Close(ctx))
+	assert.Len(t, api.Requests(), 2)
+
+	o.Model = "no-such"
+	_, err = connect(t, o)
+	var e *sdk.ConfigError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, "MaxBudgetUSD", e.Option)
+}

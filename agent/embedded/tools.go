@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -73,21 +74,17 @@ func (t *tool) schema() json.RawMessage {
 // toolList is the encoded list of tools: those of the agent, and of the host's MCP servers.
 // It is encoded again only when it has changed.
 func (t *talk) toolList(l *agent.Lane) []byte {
-	servers := l.MCPTools()
-	names := fmt.Sprint(t.offered(l))
-	for _, s := range servers {
-		names += " " + l.MCPToolName(s.Server, s.Name)
-	}
-	if t.tools != nil && names == t.named {
+	names := l.Tools()
+	if t.tools != nil && slices.Equal(names, t.named) {
 		return t.tools
 	}
 	var list []model.Tool
-	for _, own := range toolbox() {
-		if slices.Contains(t.offered(l), own.name) {
+	for _, own := range t.box {
+		if slices.Contains(names, own.name) {
 			list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
 		}
 	}
-	for _, s := range servers {
+	for _, s := range l.MCPTools() {
 		var in struct {
 			Description string          `json:"description"`
 			Schema      json.RawMessage `json:"inputSchema"`
@@ -97,11 +94,6 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	}
 	t.named, t.tools = names, t.cfg.Model.Codec().Tools(list)
 	return t.tools
-}
-
-// offered are the names of the agent's own tools that the options leave.
-func (t *talk) offered(l *agent.Lane) []string {
-	return slices.DeleteFunc(toolNames(), func(n string) bool { return !slices.Contains(l.Tools(), n) })
 }
 
 // useTools runs the calls of an answer. The engine says their results, in the order in which
@@ -135,13 +127,13 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		}
 		return c
 	}
-	i := slices.IndexFunc(toolbox(), func(own *tool) bool { return own.name == b.Name })
-	if i < 0 || !slices.Contains(t.offered(turn.Lane), b.Name) {
+	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name })
+	if i < 0 || !slices.Contains(turn.Tools(), b.Name) {
 		c.Unknown = true
 		c.Judge = func(agent.Permissions, agent.Object) agent.Verdict { return agent.Verdict{} }
 		return c
 	}
-	own := toolbox()[i]
+	own := t.box[i]
 	if b.BadInput != "" {
 		in, c.Invalid = unparsed(own.name, b.BadInput)
 	}
@@ -211,7 +203,7 @@ func (t *tool) coerce(in agent.Object) string {
 		}
 		in[p.name] = taken
 	}
-	for _, name := range sortedKeys(in) {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !slices.ContainsFunc(t.params, func(p param) bool { return p.name == name }) {
 			unexpected = append(unexpected, "An unexpected parameter `"+name+"` was provided")
 		}
@@ -224,15 +216,6 @@ func (t *tool) coerce(in agent.Object) string {
 		return "InputValidationError: " + t.name + " failed due to the following issue:\n" + all[0]
 	}
 	return "InputValidationError: " + t.name + " failed due to the following issues:\n" + strings.Join(all, "\n")
-}
-
-func sortedKeys(o agent.Object) []string {
-	keys := make([]string, 0, len(o))
-	for k := range o {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // shown is the kind as errors call it.

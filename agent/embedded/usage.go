@@ -5,8 +5,9 @@ import (
 	"github.com/agent-troupe/troupe/model"
 )
 
-// count adds what an answer has used, and returns what it costs. The cost of a model whose
-// price is not known is 0.
+// count adds what an answer has used, and returns what it costs; name is the model that was
+// asked: servers answer with other names, or none. The cost of a model whose price is not
+// known is 0.
 func (t *talk) count(name string, u *model.Usage) float64 {
 	profile := t.cfg.Profiles.Model(name)
 	cost := 0.0

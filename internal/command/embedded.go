@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
@@ -42,21 +41,29 @@ func (s *settings) embed(getenv func(string) string) error {
 		if getenv(variable) == "" {
 			return &usageError{fmt.Sprintf("the key for %s is missing", ref.URL), "set " + variable}
 		}
-		// It is read for each request: nothing keeps it.
 		c.Key = func(context.Context) (string, error) {
-			if key := os.Getenv(variable); key != "" {
+			if key := getenv(variable); key != "" {
 				return key, nil
 			}
 			return "", errors.New(variable + " is not set any more")
 		}
 	}
-	if _, limited := s.opts.MaxBudgetUSD.Value(); limited && known.Model(ref.Model).Price == nil {
-		return &usageError{fmt.Sprintf("--max-budget-usd: the price of %s is not known, so its cost cannot be limited", ref.Model), "limit the turns with --max-turns"}
+	if s.dollars() > 0 && known.Model(ref.Model).Price == nil {
+		return &usageError{fmt.Sprintf("the price of %s is not known, so a budget in US dollars would never be spent", ref.Model), "limit the turns with --max-turns"}
 	}
 	s.agent, s.opts.Model = embedded.Name, ref.Model
 	s.opts.Backend = embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known})
 	s.endpoint = ref.URL
 	return nil
+}
+
+// dollars is what the job, or a session without one, may cost in US dollars; 0: there is no
+// limit.
+func (s *settings) dollars() float64 {
+	if b := s.batch.job.Budget; b != nil {
+		return b.USD
+	}
+	return s.opts.MaxBudgetUSD.Or(0)
 }
 
 // tellEndpoint says, before the first request, where requests go and what limits them.
@@ -65,7 +72,7 @@ func (s *settings) tellEndpoint(c *console) {
 		return
 	}
 	budget := "no limit of money"
-	if limit, given := s.opts.MaxBudgetUSD.Value(); given {
+	if limit := s.dollars(); limit > 0 {
 		budget = fmt.Sprintf("at most $%g", limit)
 	}
 	c.note("the embedded agent asks %s at %s; %s", s.opts.Model, s.endpoint, budget)

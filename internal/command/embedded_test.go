@@ -1,14 +1,19 @@
 package command
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/fleet"
 )
 
 func TestModelsOfTheEmbeddedAgent(t *testing.T) {
@@ -27,9 +32,14 @@ func TestModelsOfTheEmbeddedAgent(t *testing.T) {
 		"no such provider": {"x/y", "", nil, `no provider is called "x"`},
 		"a name alone":     {"gpt-5", "", nil, "it has no provider"},
 		"a path":           {"http://localhost:1/v1#m", "/x", nil, "--path"},
+		"a price":          {"budget anthropic/claude-sonnet-4-5", "", map[string]string{"ANTHROPIC_API_KEY": "k"}, ""},
+		"no price":         {"budget http://localhost:1/v1#m", "", nil, "the price of m is not known"},
 	} {
 		s := &settings{agent: "embedded", path: c.path}
-		s.opts.Model = c.model
+		var limited bool
+		if s.opts.Model, limited = strings.CutPrefix(c.model, "budget "); limited {
+			s.batch.job.Budget = &fleet.Budget{USD: 1}
+		}
 		_, err := s.chooseAgent(func(n string) string { return c.env[n] })
 		if c.want != "" {
 			require.ErrorContains(t, err, c.want, name)
@@ -47,7 +57,11 @@ func TestRunWithTheEmbeddedAgent(t *testing.T) {
 		`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Write","arguments":"{\"file_path\":\"made.txt\",\"content\":\"x\"}"}}]},"finish_reason":"tool_calls"}]}`,
 		`{"choices":[{"delta":{"content":"It is made."},"finish_reason":"stop"}]}`,
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	var bodies []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		bodies = append(bodies, string(body))
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = w.Write([]byte("data: " + answers[0] + "\n\ndata: [DONE]\n\n"))
 		answers = answers[1:]
@@ -60,4 +74,25 @@ func TestRunWithTheEmbeddedAgent(t *testing.T) {
 	assert.Contains(t, w.err.String(), "asks qwen at "+server.URL+"/v1; no limit of money")
 	_, err := os.Stat(filepath.Join(dir, "made.txt"))
 	require.NoError(t, err)
+	require.Len(t, bodies, 2)
+	assert.Contains(t, bodies[1], `{"role":"assistant","content":null,"tool_calls":[`, "an answer without an id is part of the conversation")
+}
+
+// The budget of a job ends a turn of the embedded agent, not only the tasks after it.
+func TestABudgetEndsATurnOfTheEmbeddedAgent(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Bash","arguments":"{\"command\":\"true\"}"}}]},"finish_reason":"tool_calls"}],` +
+			`"usage":{"prompt_tokens":100000,"completion_tokens":1000}}` + "\n\ndata: [DONE]\n\n"))
+	}))
+	t.Cleanup(server.Close)
+	tasks := filepath.Join(t.TempDir(), "t.jsonl")
+	require.NoError(t, os.WriteFile(tasks, []byte(`{"prompt": "Work."}`), 0o600))
+	w := newWorld()
+	w.run("batch", "--agent", "embedded", "--model", server.URL+"/v1#claude-sonnet-4-5", "--budget-usd", "0.01", "--max-turns", "4", "--cwd", t.TempDir(), "--env", "XDG_STATE_HOME="+t.TempDir(), tasks)
+	assert.Contains(t, w.err.String(), "at most $0.01")
+	assert.EqualValues(t, 1, requests.Load(), w.err)
 }

@@ -10,14 +10,18 @@ const envWebhookSecret = "TROUPE_WEBHOOK_SECRET"
 // agents, setups and verifiers inherit, and returns a function that still knows them. Call it
 // before anything starts.
 func ownEnv() func(string) string {
-	secret, given := os.LookupEnv(envWebhookSecret)
-	if !given {
-		return os.Getenv
+	secrets := map[string]string{}
+	for _, name := range []string{envWebhookSecret, keyVariable} {
+		if secret, given := os.LookupEnv(name); given {
+			secrets[name] = secret
+			_ = os.Unsetenv(name) // the name is valid
+		}
 	}
-	_ = os.Unsetenv(envWebhookSecret) // the name is valid
-	unreadable()
+	if len(secrets) > 0 {
+		unreadable()
+	}
 	return func(name string) string {
-		if name == envWebhookSecret {
+		if secret, own := secrets[name]; own {
 			return secret
 		}
 		return os.Getenv(name)
