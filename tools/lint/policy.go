@@ -86,7 +86,7 @@ var layers = [...][]string{
 	{"transcript"},
 	{"transcript/export", "transcript/store", "transcript/storetest"},
 	{"internal/kernel"},
-	{"internal/osproc"},
+	{"internal/osproc", "model/modeltest"},
 	{"agent"},
 	{"agent/backend", "agent/scripted"},
 	{"acp/acpclient", "agent/cloud", "agent/embedded"},
