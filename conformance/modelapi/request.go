@@ -16,6 +16,7 @@ type Endpoint string
 const (
 	Messages    Endpoint = "messages"
 	CountTokens Endpoint = "count_tokens"
+	Chat        Endpoint = "chat_completions"
 	Unknown     Endpoint = "unknown"
 )
 
@@ -45,6 +46,8 @@ type Request struct {
 	// Marker is the last marker in the user messages; its Scenario is empty without
 	// one.
 	Marker Marker
+
+	wantsUsage bool // of chat completions, in the stream
 }
 
 // Marker is where in which script a request stands.
@@ -146,6 +149,9 @@ func (b *blocks) UnmarshalJSON(raw []byte) error {
 
 // read fills the parts of r that come from its body.
 func (r *Request) read() error {
+	if r.Endpoint == Chat {
+		return r.readChat()
+	}
 	var in body
 	if err := json.Unmarshal(r.Body, &in); err != nil {
 		return err

@@ -71,6 +71,15 @@ type Reply struct {
 	Hang bool
 	// Raw, when set, is the whole answer, whatever the API says about answers.
 	Raw *Raw
+
+	// ID is the id of the message; empty: one of the server's own.
+	ID string
+	// Usage are members of the answer's usage, which replace the server's.
+	Usage Args
+	// Delta are members of message_delta, which replace the server's: a stop reason of null.
+	Delta Args
+	// Broken, when set, ends a streamed answer after its blocks: with an error event.
+	Broken *Fault
 }
 
 // Raw is an answer that need not be one of the API's. Its status is 200.
@@ -94,6 +103,10 @@ type Fault struct {
 	Status int
 	// Type is the API's error type, such as "rate_limit_error".
 	Type string
+	// Message is the error's text; empty: one of the server's own.
+	Message string
+	// Header is added to the answer's.
+	Header map[string]string
 	// Times is how many calls fail before the reply is served.
 	Times int
 	// RetryAfter is sent as the retry-after header, rounded down to seconds.
@@ -106,6 +119,12 @@ type Fault struct {
 type Cut struct {
 	// After is how many deltas are sent before.
 	After int
+	// Events, when above zero, counts all events in place of the deltas.
+	Events int
+	// Stall is how long the stream is silent before it ends.
+	Stall time.Duration
+	// Clean ends the stream without dropping the connection.
+	Clean bool
 	// Times is how many answers are cut.
 	Times int
 }
@@ -117,6 +136,21 @@ type Block struct {
 	text  string
 	name  string
 	input any
+	id    string
+	raw   *string
+	pause time.Duration
+}
+
+// WithID returns the call with this id, which is otherwise the server's own.
+func (b Block) WithID(id string) Block {
+	b.id = id
+	return b
+}
+
+// After returns the block, before which a stream waits.
+func (b Block) After(d time.Duration) Block {
+	b.pause = d
+	return b
 }
 
 const (
@@ -138,6 +172,11 @@ func Thinking(s string) Block { return Block{kind: kindThinking, text: s} }
 // ToolUse is a call of the named tool. The input must be marshalable as JSON.
 func ToolUse(name string, input any) Block {
 	return Block{kind: kindToolUse, name: name, input: input}
+}
+
+// RawToolUse is a call whose input is streamed as this text, which need not be JSON.
+func RawToolUse(name, input string) Block {
+	return Block{kind: kindToolUse, name: name, input: Args{}, raw: &input}
 }
 
 // Say is the step that always replies with these blocks.

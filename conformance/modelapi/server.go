@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,12 +32,20 @@ type Config struct {
 	WorkDir string
 	// Scenarios are added to the built-in ones; on a name in both, these win.
 	Scenarios map[string]Scenario
+	// Answer, when set, replies to requests whose prompts have no marker. It runs like a
+	// [Step].
+	Answer Step
+	// CountTokens, when set, is the answer of the endpoint that counts tokens; nil: 10.
+	CountTokens func(Request) int
+	// NoLog keeps no log: for thousands of clients, whose bodies are memory. [Server.Requests]
+	// and [Server.Wait] see nothing then.
+	NoLog bool
 }
 
 // Server is a scripted model endpoint on a loopback port. Its methods are safe
 // for concurrent use.
 type Server struct {
-	workDir  string
+	config   Config
 	http     *http.Server
 	listener net.Listener
 	closing  context.CancelFunc
@@ -59,7 +68,7 @@ func Start(c Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		workDir:   c.WorkDir,
+		config:    c,
 		listener:  listener,
 		closing:   cancel,
 		served:    make(chan struct{}),
@@ -163,10 +172,14 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case bad != nil:
 		writeError(w, http.StatusBadRequest, "invalid_request_error", bad.Error())
-	case entry.Endpoint == Messages:
+	case entry.Endpoint == Messages, entry.Endpoint == Chat:
 		s.answer(w, r, entry)
 	case entry.Endpoint == CountTokens:
-		writeJSON(w, http.StatusOK, object{"input_tokens": 10})
+		count := 10
+		if s.config.CountTokens != nil {
+			count = s.config.CountTokens(entry)
+		}
+		writeJSON(w, http.StatusOK, obj("input_tokens", count))
 	default:
 		writeError(w, http.StatusNotFound, "not_found_error", "no such endpoint: "+r.Method+" "+r.URL.Path)
 	}
@@ -179,6 +192,8 @@ func endpoint(r *http.Request) Endpoint {
 		return Messages
 	case r.Method == http.MethodPost && path == "/v1/messages/count_tokens":
 		return CountTokens
+	case r.Method == http.MethodPost && path == "/v1/chat/completions":
+		return Chat
 	default:
 		return Unknown
 	}
@@ -189,6 +204,9 @@ func (s *Server) record(entry *Request) {
 	defer s.mu.Unlock()
 	s.seq++
 	entry.Seq = s.seq
+	if s.config.NoLog {
+		return
+	}
 	if len(s.log) == logLimit {
 		s.log = slices.Delete(s.log, 0, 1)
 	}
@@ -218,18 +236,25 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	if pause(reply.Delay) != nil {
 		return
 	}
-	a := answer{Reply: reply, id: fmt.Sprintf("msg_%d", entry.Seq), model: entry.Model, cut: cut}
+	a := answer{Reply: reply, id: cmp.Or(reply.ID, fmt.Sprintf("msg_%d", entry.Seq)), model: entry.Model, cut: cut}
+	write, whole := a.writeStream, a.writeWhole
+	if entry.Endpoint == Chat {
+		write, whole = a.streamChat(entry.wantsUsage), a.writeChat
+	}
 	if !entry.Stream {
-		a.writeWhole(w)
+		whole(w)
 		return
 	}
-	if a.writeStream(w, pause) != nil {
+	if write(w, pause) != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
 func (s *Server) reply(entry Request) Reply {
 	m := entry.Marker
+	if m.Scenario == "" && s.config.Answer != nil {
+		return s.config.Answer(Call{Marker: m, WorkDir: s.config.WorkDir, Request: entry})
+	}
 	if m.Scenario == "" {
 		return Reply{Blocks: []Block{Text("No marker; a plain scripted answer.")}}
 	}
@@ -242,7 +267,7 @@ func (s *Server) reply(entry Request) Reply {
 	if m.Step >= len(scenario) {
 		return Reply{Blocks: []Block{Text(fmt.Sprintf("Script over (%s step %d).", m.Scenario, m.Step))}}
 	}
-	return scenario[m.Step](Call{Marker: m, WorkDir: s.workDir, Request: entry})
+	return scenario[m.Step](Call{Marker: m, WorkDir: s.config.WorkDir, Request: entry})
 }
 
 // spoil counts the call and says whether it fails or is cut.
