@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // Content is the content of a message or of a tool result: a list of blocks.
@@ -98,7 +99,7 @@ type nester interface {
 
 func decodeBlock(raw []byte, depth int) ContentBlock {
 	typ := jsonscan.Text(jsonscan.Get(raw, "type"))
-	block := newBlock(typ)
+	block := blocks.New(typ)
 	if block == nil {
 		return &UnknownBlock{Type: typ, Raw: slices.Clone(raw)}
 	}
@@ -116,36 +117,13 @@ func decodeBlock(raw []byte, depth int) ContentBlock {
 	return block
 }
 
-func newBlock(typ string) ContentBlock {
-	switch typ {
-	case "text":
-		return new(TextBlock)
-	case "thinking":
-		return new(ThinkingBlock)
-	case "redacted_thinking":
-		return new(RedactedThinkingBlock)
-	case "tool_use":
-		return new(ToolUseBlock)
-	case "tool_result":
-		return new(ToolResultBlock)
-	case "image":
-		return new(ImageBlock)
-	case "document":
-		return new(DocumentBlock)
-	case "search_result":
-		return new(SearchResultBlock)
-	case "server_tool_use":
-		return new(ServerToolUseBlock)
-	case "mcp_tool_use":
-		return new(MCPToolUseBlock)
-	case "mcp_tool_result":
-		return new(MCPToolResultBlock)
-	case "container_upload":
-		return new(ContainerUploadBlock)
-	case "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result",
-		"bash_code_execution_tool_result", "text_editor_code_execution_tool_result",
-		"tool_search_tool_result":
-		return &ServerToolResultBlock{Type: typ}
-	}
-	return nil
-}
+var blocks = wire.TypesBy[ContentBlock](ContentBlock.BlockType, //nolint:gochecknoglobals // only read
+	new(TextBlock), new(ThinkingBlock), new(RedactedThinkingBlock), new(ToolUseBlock), new(ToolResultBlock),
+	new(ImageBlock), new(DocumentBlock), new(SearchResultBlock), new(ServerToolUseBlock), new(MCPToolUseBlock),
+	new(MCPToolResultBlock), new(ContainerUploadBlock), &ServerToolResultBlock{Type: "web_search_tool_result"},
+	&ServerToolResultBlock{Type: "web_fetch_tool_result"},
+	&ServerToolResultBlock{Type: "code_execution_tool_result"},
+	&ServerToolResultBlock{Type: "bash_code_execution_tool_result"},
+	&ServerToolResultBlock{Type: "text_editor_code_execution_tool_result"},
+	&ServerToolResultBlock{Type: "tool_search_tool_result"},
+)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // AgentRequest is a control request of the agent to its host. The concrete
@@ -19,7 +21,7 @@ type AgentRequest interface {
 // understand. If an object of the request has a key twice, the error wraps a
 // *[DuplicateKeyError].
 func DecodeAgentRequest(f Frame) (AgentRequest, error) {
-	r := newAgentRequest(f.Subtype)
+	r := agentRequests.New(f.Subtype)
 	if r == nil {
 		if err := f.distinct(); err != nil {
 			return nil, fmt.Errorf("protocol: decode %s request %.80s: %w", f.Subtype, f.ID, err)
@@ -32,35 +34,12 @@ func DecodeAgentRequest(f Frame) (AgentRequest, error) {
 	return r, nil
 }
 
-func newAgentRequest(subtype string) AgentRequest {
-	switch subtype {
-	case "can_use_tool":
-		return new(CanUseToolRequest)
-	case "hook_callback":
-		return new(HookCallbackRequest)
-	case "mcp_message":
-		return new(MCPMessageRequest)
-	case "elicitation":
-		return new(ElicitationRequest)
-	case "elicitation_response":
-		return new(ElicitationPromptRequest)
-	case "request_user_dialog":
-		return new(UserDialogRequest)
-	case "get_model_policy":
-		return new(ModelPolicyRequest)
-	case "fetch_job_token":
-		return new(FetchJobTokenRequest)
-	case "fetch_service_account_token":
-		return new(FetchServiceAccountTokenRequest)
-	case "memory_should_generate":
-		return new(MemoryShouldGenerateRequest)
-	case "skill_evolution_should_review":
-		return new(SkillEvolutionShouldReviewRequest)
-	case "resolve_session_artifacts":
-		return new(ResolveSessionArtifactsRequest)
-	}
-	return nil
-}
+var agentRequests = wire.TypesBy[AgentRequest](AgentRequest.Subtype, //nolint:gochecknoglobals // only read
+	new(CanUseToolRequest), new(HookCallbackRequest), new(MCPMessageRequest), new(ElicitationRequest),
+	new(ElicitationPromptRequest), new(UserDialogRequest), new(ModelPolicyRequest), new(FetchJobTokenRequest),
+	new(FetchServiceAccountTokenRequest), new(MemoryShouldGenerateRequest),
+	new(SkillEvolutionShouldReviewRequest), new(ResolveSessionArtifactsRequest),
+)
 
 // UnknownAgentRequest is a request of a kind that this package does not know.
 type UnknownAgentRequest struct {

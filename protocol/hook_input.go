@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // HookInput is what a hook is called with. The concrete types are the pointers
@@ -58,7 +59,7 @@ type UnknownHookInput struct {
 // hook_event_name. An unknown event, or none, gives *[UnknownHookInput].
 func DecodeHookInput(raw json.RawMessage) (HookInput, error) {
 	event := HookEvent(jsonscan.Text(jsonscan.Get(raw, "hook_event_name")))
-	in := newHookInput(event)
+	in := hookInputs.New(event)
 	if in == nil {
 		in = &UnknownHookInput{Raw: slices.Clone(raw)}
 	}
@@ -68,74 +69,38 @@ func DecodeHookInput(raw json.RawMessage) (HookInput, error) {
 	return in, nil
 }
 
-func newHookInput(event HookEvent) HookInput {
-	switch event {
-	case HookPreToolUse:
-		return new(PreToolUseInput)
-	case HookPostToolUse:
-		return new(PostToolUseInput)
-	case HookPostToolUseFailure:
-		return new(PostToolUseFailureInput)
-	case HookPostToolBatch:
-		return new(PostToolBatchInput)
-	case HookNotification:
-		return new(NotificationInput)
-	case HookUserPromptSubmit:
-		return new(UserPromptSubmitInput)
-	case HookUserPromptExpansion:
-		return new(UserPromptExpansionInput)
-	case HookSessionStart:
-		return new(SessionStartInput)
-	case HookSessionEnd:
-		return new(SessionEndInput)
-	case HookStop:
-		return new(StopInput)
-	case HookStopFailure:
-		return new(StopFailureInput)
-	case HookSubagentStart:
-		return new(SubagentStartInput)
-	case HookSubagentStop:
-		return new(SubagentStopInput)
-	case HookPreCompact:
-		return new(PreCompactInput)
-	case HookPostCompact:
-		return new(PostCompactInput)
-	case HookPreModelSwitch:
-		return new(PreModelSwitchInput)
-	case HookPostModelSwitch:
-		return new(PostModelSwitchInput)
-	case HookPermissionRequest:
-		return new(PermissionRequestInput)
-	case HookPermissionDenied:
-		return new(PermissionDeniedInput)
-	case HookSetup:
-		return new(SetupInput)
-	case HookTeammateIdle:
-		return new(TeammateIdleInput)
-	case HookTaskCreated:
-		return new(TaskCreatedInput)
-	case HookTaskCompleted:
-		return new(TaskCompletedInput)
-	case HookElicitation:
-		return new(ElicitationInput)
-	case HookElicitationResult:
-		return new(ElicitationResultInput)
-	case HookConfigChange:
-		return new(ConfigChangeInput)
-	case HookWorktreeCreate:
-		return new(WorktreeCreateInput)
-	case HookWorktreeRemove:
-		return new(WorktreeRemoveInput)
-	case HookInstructionsLoaded:
-		return new(InstructionsLoadedInput)
-	case HookCwdChanged:
-		return new(CwdChangedInput)
-	case HookFileChanged:
-		return new(FileChangedInput)
-	case HookDirectoryAdded:
-		return new(DirectoryAddedInput)
-	case HookMessageDisplay:
-		return new(MessageDisplayInput)
-	}
-	return nil
+var hookInputs = wire.Types[HookEvent, HookInput]{ //nolint:gochecknoglobals // only read
+	HookPreToolUse:          new(PreToolUseInput),
+	HookPostToolUse:         new(PostToolUseInput),
+	HookPostToolUseFailure:  new(PostToolUseFailureInput),
+	HookPostToolBatch:       new(PostToolBatchInput),
+	HookNotification:        new(NotificationInput),
+	HookUserPromptSubmit:    new(UserPromptSubmitInput),
+	HookUserPromptExpansion: new(UserPromptExpansionInput),
+	HookSessionStart:        new(SessionStartInput),
+	HookSessionEnd:          new(SessionEndInput),
+	HookStop:                new(StopInput),
+	HookStopFailure:         new(StopFailureInput),
+	HookSubagentStart:       new(SubagentStartInput),
+	HookSubagentStop:        new(SubagentStopInput),
+	HookPreCompact:          new(PreCompactInput),
+	HookPostCompact:         new(PostCompactInput),
+	HookPreModelSwitch:      new(PreModelSwitchInput),
+	HookPostModelSwitch:     new(PostModelSwitchInput),
+	HookPermissionRequest:   new(PermissionRequestInput),
+	HookPermissionDenied:    new(PermissionDeniedInput),
+	HookSetup:               new(SetupInput),
+	HookTeammateIdle:        new(TeammateIdleInput),
+	HookTaskCreated:         new(TaskCreatedInput),
+	HookTaskCompleted:       new(TaskCompletedInput),
+	HookElicitation:         new(ElicitationInput),
+	HookElicitationResult:   new(ElicitationResultInput),
+	HookConfigChange:        new(ConfigChangeInput),
+	HookWorktreeCreate:      new(WorktreeCreateInput),
+	HookWorktreeRemove:      new(WorktreeRemoveInput),
+	HookInstructionsLoaded:  new(InstructionsLoadedInput),
+	HookCwdChanged:          new(CwdChangedInput),
+	HookFileChanged:         new(FileChangedInput),
+	HookDirectoryAdded:      new(DirectoryAddedInput),
+	HookMessageDisplay:      new(MessageDisplayInput),
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // The top-level decisions of a [HookJSONOutput].
@@ -78,7 +79,7 @@ func (o *HookJSONOutput) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	event := HookEvent(jsonscan.Text(jsonscan.Get(in.Specific, "hookEventName")))
-	specific := newHookOutput(event)
+	specific := hookOutputs.New(event)
 	if specific == nil {
 		o.Specific = &UnknownHookOutput{Name: event, Raw: slices.Clone(in.Specific)}
 		return nil
@@ -110,38 +111,17 @@ type HookSpecificOutput interface {
 	Event() HookEvent
 }
 
-func newHookOutput(event HookEvent) HookSpecificOutput {
-	switch event {
-	case HookPreToolUse:
-		return new(PreToolUseOutput)
-	case HookPostToolUse:
-		return new(PostToolUseOutput)
-	case HookPermissionRequest:
-		return new(PermissionRequestOutput)
-	case HookPermissionDenied:
-		return new(PermissionDeniedOutput)
-	case HookUserPromptSubmit:
-		return new(UserPromptSubmitOutput)
-	case HookUserPromptExpansion:
-		return new(UserPromptExpansionOutput)
-	case HookSessionStart:
-		return new(SessionStartOutput)
-	case HookPreModelSwitch:
-		return new(PreModelSwitchOutput)
-	case HookElicitation, HookElicitationResult:
-		return &ElicitationOutput{Name: event}
-	case HookCwdChanged, HookFileChanged:
-		return &WatchPathsOutput{Name: event}
-	case HookWorktreeCreate:
-		return new(WorktreeCreateOutput)
-	case HookMessageDisplay:
-		return new(MessageDisplayOutput)
-	case HookPostToolUseFailure, HookPostToolBatch, HookNotification, HookSetup, HookStop,
-		HookSubagentStart, HookSubagentStop, HookPostModelSwitch:
-		return &ContextOutput{Name: event}
-	}
-	return nil
-}
+var hookOutputs = wire.TypesBy[HookSpecificOutput](HookSpecificOutput.Event, //nolint:gochecknoglobals // only read
+	new(PreToolUseOutput), new(PostToolUseOutput), new(PermissionRequestOutput), new(PermissionDeniedOutput),
+	new(UserPromptSubmitOutput), new(UserPromptExpansionOutput), new(SessionStartOutput),
+	new(PreModelSwitchOutput), new(WorktreeCreateOutput), new(MessageDisplayOutput),
+	&ElicitationOutput{Name: HookElicitation}, &ElicitationOutput{Name: HookElicitationResult},
+	&WatchPathsOutput{Name: HookCwdChanged}, &WatchPathsOutput{Name: HookFileChanged},
+	&ContextOutput{Name: HookPostToolUseFailure}, &ContextOutput{Name: HookPostToolBatch},
+	&ContextOutput{Name: HookNotification}, &ContextOutput{Name: HookSetup}, &ContextOutput{Name: HookStop},
+	&ContextOutput{Name: HookSubagentStart}, &ContextOutput{Name: HookSubagentStop},
+	&ContextOutput{Name: HookPostModelSwitch},
+)
 
 // PreToolUseOutput decides on a tool call.
 type PreToolUseOutput struct {

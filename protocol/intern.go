@@ -8,66 +8,25 @@ func intern(value []byte) string {
 	if len(value) < 2 || value[0] != '"' {
 		return ""
 	}
-	switch s := jsonscan.Unescaped(value); string(s) {
-	case "stream_event":
-		return "stream_event"
-	case "assistant":
-		return "assistant"
-	case "user":
-		return "user"
-	case "system":
-		return "system"
-	case "result":
-		return "result"
-	case TypeControlRequest:
-		return TypeControlRequest
-	case TypeControlResponse:
-		return TypeControlResponse
-	case TypeControlCancel:
-		return TypeControlCancel
-	case TypeKeepAlive:
-		return TypeKeepAlive
-	case "tool_progress":
-		return "tool_progress"
-	case "command_lifecycle":
-		return "command_lifecycle"
-	case "success":
-		return "success"
-	case "error":
-		return "error"
-	case "can_use_tool":
-		return "can_use_tool"
-	case "hook_callback":
-		return "hook_callback"
-	case "mcp_message":
-		return "mcp_message"
-	case "get_model_policy":
-		return "get_model_policy"
-	case "init":
-		return "init"
-	case "status":
-		return "status"
-	case "session_state_changed":
-		return "session_state_changed"
-	case "background_tasks_changed":
-		return "background_tasks_changed"
-	case "task_started":
-		return "task_started"
-	case "task_progress":
-		return "task_progress"
-	case "task_updated":
-		return "task_updated"
-	case "task_notification":
-		return "task_notification"
-	case "thinking_tokens":
-		return "thinking_tokens"
-	case "hook_started":
-		return "hook_started"
-	case "hook_progress":
-		return "hook_progress"
-	case "hook_response":
-		return "hook_response"
-	default:
-		return string(s)
+	s := jsonscan.Unescaped(value)
+	if name, ok := interned[string(s)]; ok {
+		return name
 	}
+	return string(s)
+}
+
+var interned = byThemselves( //nolint:gochecknoglobals // only read
+	"stream_event", "assistant", "user", "system", "result", TypeControlRequest, TypeControlResponse,
+	TypeControlCancel, TypeKeepAlive, "tool_progress", "command_lifecycle", "success", "error", "can_use_tool",
+	"hook_callback", "mcp_message", "get_model_policy", "init", "status", "session_state_changed",
+	"background_tasks_changed", "task_started", "task_progress", "task_updated", "task_notification",
+	"thinking_tokens", "hook_started", "hook_progress", "hook_response",
+)
+
+func byThemselves(names ...string) map[string]string {
+	all := make(map[string]string, len(names))
+	for _, name := range names {
+		all[name] = name
+	}
+	return all
 }

@@ -3,6 +3,8 @@ package protocol
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // Message is one content line of the stream: whatever is not a control frame.
@@ -102,20 +104,46 @@ func DecodeMessage(f Frame) Message {
 }
 
 func newMessage(typ, subtype string) Message {
-	switch typ {
-	case "stream_event":
-		return new(PartialAssistantMessage)
-	case "assistant":
-		return new(AssistantMessage)
-	case "user":
-		return new(UserMessage)
-	case "result":
+	if typ == "result" {
 		return &ResultMessage{Subtype: subtype}
-	case "system":
-		return newSystemMessage(subtype)
 	}
-	return newTopLevelMessage(typ)
+	if typ != "system" {
+		subtype = ""
+	}
+	return messages.New(wireNames{typ, subtype})
 }
+
+type wireNames struct{ typ, subtype string }
+
+func namesOf(m Message) wireNames {
+	typ, subtype := m.wire()
+	return wireNames{typ, subtype}
+}
+
+var messages = wire.TypesBy[Message](namesOf, //nolint:gochecknoglobals // only read
+	new(PartialAssistantMessage), new(AssistantMessage), new(UserMessage), new(ToolProgressMessage),
+	new(ToolUseSummaryMessage), new(AuthStatusMessage), new(RateLimitMessage), new(ConversationResetMessage),
+	new(PromptSuggestionMessage), new(CommandLifecycleMessage), new(ActiveGoalMessage),
+	new(CloudAgentEventMessage), new(TranscriptMirrorMessage), new(StreamlinedTextMessage),
+	new(StreamlinedToolUseSummaryMessage), &PostTurnSummaryMessage{topLevel: true}, new(KeepAliveMessage),
+	&KeepAliveMessage{alias: true},
+	new(InitMessage), new(StatusMessage), new(SessionStateChangedMessage), new(BackgroundTasksChangedMessage),
+	new(TaskStartedMessage), new(TaskProgressMessage), new(TaskUpdatedMessage), new(TaskNotificationMessage),
+	new(HookStartedMessage), new(HookProgressMessage), new(HookResponseMessage), new(ThinkingTokensMessage),
+	new(APIRetryMessage), new(CompactBoundaryMessage), new(PermissionDeniedMessage), new(InformationalMessage),
+	new(NotificationMessage), new(FilesPersistedMessage), new(VCSStateChangedMessage),
+	new(ElicitationCompleteMessage), new(LocalCommandOutputMessage), new(ControlRequestProgressMessage),
+	new(CommandsChangedMessage), new(MemoryRecallMessage), new(MirrorErrorMessage),
+	new(ModelRefusalFallbackMessage), new(ModelRefusalNoFallbackMessage), new(ModelFallbackMessage),
+	new(PluginInstallMessage), new(SessionWritesLostMessage), new(WorkerShuttingDownMessage),
+	new(UIInvalidateMessage),
+	// What only Qoder sends.
+	new(PlanModeChangedMessage), new(GoalUpdatedMessage), new(GoalClearedMessage),
+	new(AvailableModelsUpdateMessage), new(MCPStatusChangeMessage), new(SessionTitleChangedMessage),
+	new(BridgeStateMessage), new(PostTurnSummaryMessage), new(ModelQueueStatusMessage),
+	new(MemoryGenerationMessage), new(MemoryConsumptionMessage), new(SkillEvolutionMessage),
+	new(ArtifactsUpdateMessage),
+)
 
 func wireName(typ, subtype string) string {
 	if subtype == "" {

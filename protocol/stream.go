@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/base/wire"
 )
 
 // PartialAssistantMessage is a stream_event line: one event of the model's
@@ -157,25 +158,8 @@ type UnknownEvent struct {
 
 func decodeEvent(raw json.RawMessage) StreamEvent {
 	typ := jsonscan.Text(jsonscan.Get(raw, "type"))
-	var e StreamEvent
-	switch typ {
-	case "message_start":
-		e = new(MessageStart)
-	case "content_block_start":
-		e = new(ContentBlockStart)
-	case "content_block_delta":
-		e = new(ContentBlockDelta)
-	case "content_block_stop":
-		e = new(ContentBlockStop)
-	case "message_delta":
-		e = new(MessageDelta)
-	case "message_stop":
-		return new(MessageStop)
-	case "ping":
-		return new(Ping)
-	case "error":
-		e = new(StreamError)
-	default:
+	e := streamEvents.New(typ)
+	if e == nil {
 		return &UnknownEvent{Type: typ, Raw: slices.Clone(raw)}
 	}
 	if err := Unmarshal(raw, e); err != nil {
@@ -183,6 +167,11 @@ func decodeEvent(raw json.RawMessage) StreamEvent {
 	}
 	return e
 }
+
+var streamEvents = wire.TypesBy[StreamEvent](StreamEvent.EventType, //nolint:gochecknoglobals // only read
+	new(MessageStart), new(ContentBlockStart), new(ContentBlockDelta), new(ContentBlockStop), new(MessageDelta),
+	new(MessageStop), new(Ping), new(StreamError),
+)
 
 func (*MessageStart) isEvent()      {}
 func (*ContentBlockStart) isEvent() {}

@@ -1,38 +1,5 @@
 package protocol
 
-// newQoderSystemMessage knows the subtypes that only Qoder sends.
-func newQoderSystemMessage(subtype string) Message {
-	switch subtype {
-	case "plan_mode_changed":
-		return new(PlanModeChangedMessage)
-	case "goal_updated":
-		return new(GoalUpdatedMessage)
-	case "goal_cleared":
-		return new(GoalClearedMessage)
-	case "available_models_update":
-		return new(AvailableModelsUpdateMessage)
-	case "mcp_status_change":
-		return new(MCPStatusChangeMessage)
-	case "session_title_changed":
-		return new(SessionTitleChangedMessage)
-	case "bridge_state":
-		return new(BridgeStateMessage)
-	case "post_turn_summary":
-		return new(PostTurnSummaryMessage)
-	case "model_queue_status":
-		return new(ModelQueueStatusMessage)
-	case "memory_generation":
-		return new(MemoryGenerationMessage)
-	case "memory_consumption":
-		return new(MemoryConsumptionMessage)
-	case "skill_evolution":
-		return new(SkillEvolutionMessage)
-	case "artifacts_update":
-		return new(ArtifactsUpdateMessage)
-	}
-	return nil
-}
-
 // PlanModeChangedMessage is Qoder's system/plan_mode_changed.
 type PlanModeChangedMessage struct {
 	Common

@@ -2,43 +2,6 @@ package protocol
 
 import "encoding/json"
 
-// newTopLevelMessage knows the rarer types that are not system/….
-func newTopLevelMessage(typ string) Message {
-	switch typ {
-	case "tool_progress":
-		return new(ToolProgressMessage)
-	case "tool_use_summary":
-		return new(ToolUseSummaryMessage)
-	case "auth_status":
-		return new(AuthStatusMessage)
-	case "rate_limit_event":
-		return new(RateLimitMessage)
-	case "conversation_reset":
-		return new(ConversationResetMessage)
-	case "prompt_suggestion":
-		return new(PromptSuggestionMessage)
-	case "command_lifecycle":
-		return new(CommandLifecycleMessage)
-	case "active_goal":
-		return new(ActiveGoalMessage)
-	case "cloud_agent_event":
-		return new(CloudAgentEventMessage)
-	case "transcript_mirror":
-		return new(TranscriptMirrorMessage)
-	case "streamlined_text":
-		return new(StreamlinedTextMessage)
-	case "streamlined_tool_use_summary":
-		return new(StreamlinedToolUseSummaryMessage)
-	case "post_turn_summary":
-		return &PostTurnSummaryMessage{topLevel: true}
-	case TypeKeepAlive:
-		return new(KeepAliveMessage)
-	case typeKeepAliveAlias:
-		return &KeepAliveMessage{alias: true}
-	}
-	return nil
-}
-
 // ToolProgressMessage is a sign of life of a tool that runs long. Claude Code sends it
 // from 30 s on with Heartbeat and its own ToolUseID; ParentToolUseID is the real call
 // (observed on 2.1.329).

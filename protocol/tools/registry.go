@@ -1,5 +1,7 @@
 package tools
 
+import "github.com/agent-troupe/troupe/base/wire"
+
 // Known reports whether this package has a type for the inputs of a tool, under its
 // present or an older name. For a tool of an MCP server it does.
 func Known(name string) bool { return newInput(name) != nil }
@@ -9,118 +11,7 @@ func newInput(name string) Input {
 	if server, tool, ok := SplitMCP(name); ok {
 		return &MCPToolInput{Server: server, Name: tool}
 	}
-	switch Canonical(name) {
-	case "Agent":
-		return new(AgentInput)
-	case "TaskOutput":
-		return new(TaskOutputInput)
-	case "TaskStop":
-		return new(TaskStopInput)
-	case "Workflow":
-		return new(WorkflowInput)
-	case "ListAgents":
-		return new(ListAgentsInput)
-	case "Bash":
-		return new(BashInput)
-	case "Monitor":
-		return new(MonitorInput)
-	case "Read":
-		return new(ReadInput)
-	case "Write":
-		return new(WriteInput)
-	case "Edit":
-		return new(EditInput)
-	case "NotebookEdit":
-		return new(NotebookEditInput)
-	case "Glob":
-		return new(GlobInput)
-	case "Grep":
-		return new(GrepInput)
-	case "WebFetch":
-		return new(WebFetchInput)
-	case "WebSearch":
-		return new(WebSearchInput)
-	case "TodoWrite":
-		return new(TodoWriteInput)
-	case "TaskCreate":
-		return new(TaskCreateInput)
-	case "TaskGet":
-		return new(TaskGetInput)
-	case "TaskUpdate":
-		return new(TaskUpdateInput)
-	case "TaskList":
-		return new(TaskListInput)
-	case "EnterPlanMode":
-		return new(EnterPlanModeInput)
-	case "ExitPlanMode":
-		return new(ExitPlanModeInput)
-	case "AskUserQuestion":
-		return new(AskUserQuestionInput)
-	case "SendMessage":
-		return new(SendMessageInput)
-	case "Skill":
-		return new(SkillInput)
-	case "ToolSearch":
-		return new(ToolSearchInput)
-	case "StructuredOutput":
-		return new(StructuredOutputInput)
-	case "Config":
-		return new(ConfigInput)
-	}
-	return newSessionInput(Canonical(name))
-}
-
-// newSessionInput knows the rarer tools.
-func newSessionInput(name string) Input {
-	switch name {
-	case "EnterWorktree":
-		return new(EnterWorktreeInput)
-	case "ExitWorktree":
-		return new(ExitWorktreeInput)
-	case "CronCreate":
-		return new(CronCreateInput)
-	case "CronDelete":
-		return new(CronDeleteInput)
-	case "CronList":
-		return new(CronListInput)
-	case "ScheduleWakeup":
-		return new(ScheduleWakeupInput)
-	case "ListMcpResources":
-		return new(ListMCPResourcesInput)
-	case "ReadMcpResource":
-		return new(ReadMCPResourceInput)
-	case "ReadMcpResourceDir":
-		return new(ReadMCPResourceDirInput)
-	case "RefreshMcpTools":
-		return new(RefreshMCPToolsInput)
-	case "Mcp":
-		return new(MCPInput)
-	case "ReportFindings":
-		return new(ReportFindingsInput)
-	case "SendFeedback":
-		return new(SendFeedbackInput)
-	case "PushNotification":
-		return new(PushNotificationInput)
-	case "ProposeGoal":
-		return new(ProposeGoalInput)
-	case "ProposeSkills":
-		return new(ProposeSkillsInput)
-	case "GetGoal":
-		return new(GetGoalInput)
-	case "CreateGoal":
-		return new(CreateGoalInput)
-	case "UpdateGoal":
-		return new(UpdateGoalInput)
-	case "ImageGen":
-		return new(ImageGenInput)
-	case "ImageSearch":
-		return new(ImageSearchInput)
-	case "VideoGen":
-		return new(VideoGenInput)
-	case "VideoGenRetrieve":
-		return new(VideoGenRetrieveInput)
-	}
-	return nil
+	return inputs.New(Canonical(name))
 }
 
 // newOutput returns the type of a tool's output, nil for a tool without a typed output.
@@ -128,106 +19,70 @@ func newOutput(name string) Output {
 	if _, _, ok := SplitMCP(name); ok {
 		return new(MCPToolOutput)
 	}
-	switch Canonical(name) {
-	case "Agent":
-		return new(AgentOutput)
-	case "TaskOutput":
-		return new(TaskOutputOutput)
-	case "TaskStop":
-		return new(TaskStopOutput)
-	case "Workflow":
-		return new(WorkflowOutput)
-	case "Bash":
-		return new(BashOutput)
-	case "Monitor":
-		return new(MonitorOutput)
-	case "ListAgents":
-		return new(ListAgentsOutput)
-	case "SendMessage":
-		return new(SendMessageOutput)
-	case "ToolSearch":
-		return new(ToolSearchOutput)
-	case "Read":
-		return new(ReadOutput)
-	case "Write":
-		return new(WriteOutput)
-	case "Edit":
-		return new(EditOutput)
-	case "NotebookEdit":
-		return new(NotebookEditOutput)
-	case "Glob":
-		return new(GlobOutput)
-	case "Grep":
-		return new(GrepOutput)
-	case "WebFetch":
-		return new(WebFetchOutput)
-	case "WebSearch":
-		return new(WebSearchOutput)
-	case "TodoWrite":
-		return new(TodoWriteOutput)
-	case "TaskCreate":
-		return new(TaskCreateOutput)
-	case "TaskGet":
-		return new(TaskGetOutput)
-	case "TaskUpdate":
-		return new(TaskUpdateOutput)
-	case "TaskList":
-		return new(TaskListOutput)
-	case "EnterPlanMode":
-		return new(EnterPlanModeOutput)
-	case "ExitPlanMode":
-		return new(ExitPlanModeOutput)
-	case "AskUserQuestion":
-		return new(AskUserQuestionOutput)
-	case "Skill":
-		return new(SkillOutput)
-	case "Config":
-		return new(ConfigOutput)
-	}
-	return newSessionOutput(Canonical(name))
+	return outputs.New(Canonical(name))
 }
 
-// newSessionOutput knows the rarer tools.
-func newSessionOutput(name string) Output {
-	switch name {
-	case "EnterWorktree":
-		return new(EnterWorktreeOutput)
-	case "ExitWorktree":
-		return new(ExitWorktreeOutput)
-	case "CronCreate":
-		return new(CronCreateOutput)
-	case "CronDelete":
-		return new(CronDeleteOutput)
-	case "CronList":
-		return new(CronListOutput)
-	case "ScheduleWakeup":
-		return new(ScheduleWakeupOutput)
-	case "ListMcpResources":
-		return new(ListMCPResourcesOutput)
-	case "ReadMcpResource":
-		return new(ReadMCPResourceOutput)
-	case "ReadMcpResourceDir":
-		return new(ReadMCPResourceDirOutput)
-	case "RefreshMcpTools":
-		return new(RefreshMCPToolsOutput)
-	case "Mcp":
-		return new(MCPOutput)
-	case "ReportFindings":
-		return new(ReportFindingsOutput)
-	case "SendFeedback":
-		return new(SendFeedbackOutput)
-	case "PushNotification":
-		return new(PushNotificationOutput)
-	case "ProposeGoal":
-		return new(ProposeGoalOutput)
-	case "ProposeSkills":
-		return new(ProposeSkillsOutput)
-	case "ImageGen":
-		return new(ImageGenOutput)
-	case "ImageSearch":
-		return new(WebSearchOutput)
-	case "VideoGen", "VideoGenRetrieve":
-		return new(VideoGenOutput)
-	}
-	return nil
+var inputs = wire.TypesBy[Input](Input.Tool, //nolint:gochecknoglobals // only read
+	new(AgentInput), new(TaskOutputInput), new(TaskStopInput), new(WorkflowInput), new(ListAgentsInput),
+	new(BashInput), new(MonitorInput), new(ReadInput), new(WriteInput), new(EditInput), new(NotebookEditInput),
+	new(GlobInput), new(GrepInput), new(WebFetchInput), new(WebSearchInput), new(TodoWriteInput),
+	new(TaskCreateInput), new(TaskGetInput), new(TaskUpdateInput), new(TaskListInput), new(EnterPlanModeInput),
+	new(ExitPlanModeInput), new(AskUserQuestionInput), new(SendMessageInput), new(SkillInput),
+	new(ToolSearchInput), new(StructuredOutputInput), new(ConfigInput), new(EnterWorktreeInput),
+	new(ExitWorktreeInput), new(CronCreateInput), new(CronDeleteInput), new(CronListInput),
+	new(ScheduleWakeupInput), new(ListMCPResourcesInput), new(ReadMCPResourceInput),
+	new(ReadMCPResourceDirInput), new(RefreshMCPToolsInput), new(MCPInput), new(ReportFindingsInput),
+	new(SendFeedbackInput), new(PushNotificationInput), new(ProposeGoalInput), new(ProposeSkillsInput),
+	new(GetGoalInput), new(CreateGoalInput), new(UpdateGoalInput), new(ImageGenInput), new(ImageSearchInput),
+	new(VideoGenInput), new(VideoGenRetrieveInput),
+)
+
+var outputs = wire.Types[string, Output]{ //nolint:gochecknoglobals // only read
+	"Agent":              new(AgentOutput),
+	"TaskOutput":         new(TaskOutputOutput),
+	"TaskStop":           new(TaskStopOutput),
+	"Workflow":           new(WorkflowOutput),
+	"Bash":               new(BashOutput),
+	"Monitor":            new(MonitorOutput),
+	"ListAgents":         new(ListAgentsOutput),
+	"SendMessage":        new(SendMessageOutput),
+	"ToolSearch":         new(ToolSearchOutput),
+	"Read":               new(ReadOutput),
+	"Write":              new(WriteOutput),
+	"Edit":               new(EditOutput),
+	"NotebookEdit":       new(NotebookEditOutput),
+	"Glob":               new(GlobOutput),
+	"Grep":               new(GrepOutput),
+	"WebFetch":           new(WebFetchOutput),
+	"WebSearch":          new(WebSearchOutput),
+	"TodoWrite":          new(TodoWriteOutput),
+	"TaskCreate":         new(TaskCreateOutput),
+	"TaskGet":            new(TaskGetOutput),
+	"TaskUpdate":         new(TaskUpdateOutput),
+	"TaskList":           new(TaskListOutput),
+	"EnterPlanMode":      new(EnterPlanModeOutput),
+	"ExitPlanMode":       new(ExitPlanModeOutput),
+	"AskUserQuestion":    new(AskUserQuestionOutput),
+	"Skill":              new(SkillOutput),
+	"Config":             new(ConfigOutput),
+	"EnterWorktree":      new(EnterWorktreeOutput),
+	"ExitWorktree":       new(ExitWorktreeOutput),
+	"CronCreate":         new(CronCreateOutput),
+	"CronDelete":         new(CronDeleteOutput),
+	"CronList":           new(CronListOutput),
+	"ScheduleWakeup":     new(ScheduleWakeupOutput),
+	"ListMcpResources":   new(ListMCPResourcesOutput),
+	"ReadMcpResource":    new(ReadMCPResourceOutput),
+	"ReadMcpResourceDir": new(ReadMCPResourceDirOutput),
+	"RefreshMcpTools":    new(RefreshMCPToolsOutput),
+	"Mcp":                new(MCPOutput),
+	"ReportFindings":     new(ReportFindingsOutput),
+	"SendFeedback":       new(SendFeedbackOutput),
+	"PushNotification":   new(PushNotificationOutput),
+	"ProposeGoal":        new(ProposeGoalOutput),
+	"ProposeSkills":      new(ProposeSkillsOutput),
+	"ImageGen":           new(ImageGenOutput),
+	"ImageSearch":        new(WebSearchOutput),
+	"VideoGen":           new(VideoGenOutput),
+	"VideoGenRetrieve":   new(VideoGenOutput),
 }
