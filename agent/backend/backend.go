@@ -53,4 +53,7 @@ type Seams struct {
 	// Spawner starts processes of this machine, which the runtime owns: it finds and ends
 	// what they leave behind.
 	Spawner session.Spawner
+	// Disk is asked before the agent reads or changes a file, with the operation and the path;
+	// its error is that of the operation. It is for simulations. nil in production.
+	Disk func(op, path string) error
 }

@@ -284,7 +284,11 @@ func cut(text string) string {
 // persist writes a long output to a file, and returns what the model reads of it.
 func (h *hands) persist(scratch, text string) (string, *agent.ToolResult) {
 	path := filepath.Join(scratch, fmt.Sprintf("output-%016x.txt", h.seams.Rand.Uint64()))
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	err := h.disk.ask(diskWrite, path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o600)
+	}
+	if err != nil {
 		f := failure("the output of %s could not be saved: %s", sizeOf(len(text)), err)
 		return "", &f
 	}

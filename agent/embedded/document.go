@@ -151,11 +151,15 @@ func (h *hands) replace(path string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	tmp := fmt.Sprintf("%s.tmp.%016x", rel, h.seams.Rand.Uint64())
+	part := path + tmp[len(rel):]
+	if err := h.disk.ask(diskMake, part); err != nil {
+		return err
+	}
 	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	err = h.disk.write(f, part, content)
 	if err == nil {
 		err = f.Chmod(mode)
 	}
@@ -164,6 +168,9 @@ func (h *hands) replace(path string, content []byte, mode fs.FileMode) error {
 	}
 	if closed := f.Close(); err == nil {
 		err = closed
+	}
+	if err == nil {
+		err = h.disk.ask(diskRename, path)
 	}
 	if err == nil {
 		err = root.Rename(tmp, rel)

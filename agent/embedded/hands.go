@@ -20,6 +20,7 @@ type hands struct {
 	added []string // further directories
 	env   []string // of commands, without the keys of providers
 	seams backend.Seams
+	disk  disk
 
 	mu   sync.Mutex
 	cwd  string           // of the shell

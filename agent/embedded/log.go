@@ -21,12 +21,14 @@ type log struct {
 	dir   string // of the files; "": no files
 	keep  bool   // lines are stored
 	codec model.Codec
+	disk  disk
 
 	messages [][]byte      // encoded: nothing else of the conversation is kept
 	role     model.Role    // of the message that is not encoded yet; "" without one
 	blocks   []model.Block // of that message
 	id       string        // of that message, if it is an answer
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
+	torn     string        // the file that ends within a line; "": none does
 }
 
 // Load implements [agent.History]: it reads the session that is resumed. The path has the id
@@ -35,9 +37,16 @@ func (l *log) Load(path string) ([]byte, error) {
 	if l.dir == "" || filepath.ToSlash(filepath.Clean(path)) != path || !filepath.IsLocal(path) {
 		return nil, fs.ErrNotExist
 	}
-	file, err := os.ReadFile(l.path(path))
+	name := l.path(path)
+	if err := l.disk.ask(diskRead, name); err != nil {
+		return nil, err
+	}
+	file, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
+	}
+	if len(file) > 0 && !bytes.HasSuffix(file, []byte{'\n'}) {
+		l.torn = name
 	}
 	for line := range bytes.Lines(file) {
 		if id := l.fold(line); id != "" {
@@ -51,7 +60,10 @@ func (l *log) Load(path string) ([]byte, error) {
 func (l *log) Append(path string, line []byte) error {
 	if l.keep && l.dir != "" {
 		name := l.path(path)
-		if err := appendLine(name, line); err != nil {
+		if l.torn == name { // what a death has cut off must not swallow the next line
+			l.torn, line = "", append([]byte{'\n'}, line...)
+		}
+		if err := l.disk.appendLine(name, line); err != nil {
 			return err
 		}
 	}
@@ -68,7 +80,10 @@ func (l *log) Append(path string, line []byte) error {
 
 func (l *log) path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
 
-func appendLine(name string, line []byte) error {
+func (d disk) appendLine(name string, line []byte) error {
+	if err := d.ask(diskMake, name); err != nil {
+		return fmt.Errorf("store a session: %w", err)
+	}
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return fmt.Errorf("store a session: %w", err)
 	}
@@ -76,7 +91,7 @@ func appendLine(name string, line []byte) error {
 	if err != nil {
 		return fmt.Errorf("store a session: %w", err)
 	}
-	_, err = f.Write(line)
+	err = d.write(f, name, line)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

@@ -35,7 +35,7 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t := &talk{cfg: p.cfg, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), box: toolbox(), limited: slices.ContainsFunc(l.Args, limitsCost)}
 	t.hands = newHands(l, p.seams, p.private)
-	t.log = &log{codec: p.cfg.Model.Codec(), dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
+	t.log = &log{codec: p.cfg.Model.Codec(), disk: p.seams.Disk, dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
 	return &conversation{t.hands, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     p.cfg.Name,
@@ -138,7 +138,7 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	if at, err := filepath.EvalSymlinks(root); err == nil {
 		root = at
 	}
-	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, seams: seams, read: map[string]known{}}
+	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, seams: seams, disk: seams.Disk, read: map[string]known{}}
 	for _, kv := range l.Env {
 		if name, _, _ := strings.Cut(kv, "="); !private(name) {
 			h.env = append(h.env, kv)

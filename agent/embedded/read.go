@@ -134,6 +134,9 @@ func (h *hands) load(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errNoFile}
 	}
+	if err := h.disk.ask(diskRead, path); err != nil {
+		return nil, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
