@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"reflect"
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -190,25 +191,28 @@ func (o BlockOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
 }
 
 func (o PreToolUseOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := &protocol.PreToolUseOutput{
+	return o.json(given(protocol.PreToolUseOutput{
 		PermissionDecision: o.PermissionDecision, PermissionDecisionReason: o.PermissionDecisionReason,
 		UpdatedInput: o.UpdatedInput, AdditionalContext: o.AdditionalContext,
-	}
-	if s.PermissionDecision == "" && s.PermissionDecisionReason == "" && s.UpdatedInput == nil && s.AdditionalContext == "" {
-		return o.json(nil)
-	}
-	return o.json(s)
+	}))
 }
 
 func (o PostToolUseOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := &protocol.PostToolUseOutput{
+	return o.decided(o.Decision, o.Reason, given(protocol.PostToolUseOutput{
 		AdditionalContext: o.AdditionalContext, ClassifierContext: o.ClassifierContext,
 		UpdatedToolOutput: o.UpdatedToolOutput, UpdatedMCPToolOutput: o.UpdatedMCPToolOutput,
+	}))
+}
+
+// given is what an answer says about its event; nil if it says nothing.
+func given[T any, P interface {
+	*T
+	protocol.HookSpecificOutput
+}](v T) protocol.HookSpecificOutput {
+	if reflect.ValueOf(v).IsZero() {
+		return nil
 	}
-	if s.AdditionalContext == "" && s.ClassifierContext == "" && s.UpdatedToolOutput == nil && s.UpdatedMCPToolOutput == nil {
-		return o.decided(o.Decision, o.Reason, nil)
-	}
-	return o.decided(o.Decision, o.Reason, s)
+	return P(&v)
 }
 
 func (o ContextOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
@@ -228,40 +232,26 @@ func told(event protocol.HookEvent, text string) protocol.HookSpecificOutput {
 }
 
 func (o UserPromptSubmitOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := protocol.UserPromptSubmitOutput{
+	return o.decided(o.Decision, o.Reason, given(protocol.UserPromptSubmitOutput{
 		AdditionalContext: o.AdditionalContext, SessionTitle: o.SessionTitle, SuppressOriginalPrompt: o.SuppressOriginalPrompt,
-	}
-	if s == (protocol.UserPromptSubmitOutput{}) {
-		return o.decided(o.Decision, o.Reason, nil)
-	}
-	return o.decided(o.Decision, o.Reason, &s)
+	}))
 }
 
 func (o UserPromptExpansionOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := protocol.UserPromptExpansionOutput{AdditionalContext: o.AdditionalContext, SuppressOriginalPrompt: o.SuppressOriginalPrompt}
-	if s == (protocol.UserPromptExpansionOutput{}) {
-		return o.decided(o.Decision, o.Reason, nil)
-	}
-	return o.decided(o.Decision, o.Reason, &s)
+	return o.decided(o.Decision, o.Reason, given(protocol.UserPromptExpansionOutput{
+		AdditionalContext: o.AdditionalContext, SuppressOriginalPrompt: o.SuppressOriginalPrompt,
+	}))
 }
 
 func (o SessionStartOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := &protocol.SessionStartOutput{
+	return o.json(given(protocol.SessionStartOutput{
 		AdditionalContext: o.AdditionalContext, InitialUserMessage: o.InitialUserMessage,
 		SessionTitle: o.SessionTitle, WatchPaths: o.WatchPaths, ReloadSkills: o.ReloadSkills,
-	}
-	if s.AdditionalContext == "" && s.InitialUserMessage == "" && s.SessionTitle == "" && s.WatchPaths == nil && !s.ReloadSkills {
-		return o.json(nil)
-	}
-	return o.json(s)
+	}))
 }
 
 func (o PreModelSwitchOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	s := protocol.PreModelSwitchOutput{PermissionDecision: o.PermissionDecision, PermissionDecisionReason: o.PermissionDecisionReason}
-	if s == (protocol.PreModelSwitchOutput{}) {
-		return o.json(nil)
-	}
-	return o.json(&s)
+	return o.json(given(protocol.PreModelSwitchOutput{PermissionDecision: o.PermissionDecision, PermissionDecisionReason: o.PermissionDecisionReason}))
 }
 
 func (o PermissionRequestOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
@@ -272,10 +262,7 @@ func (o PermissionRequestOutput) wire(protocol.HookEvent) protocol.HookJSONOutpu
 }
 
 func (o PermissionDeniedOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	if !o.Retry {
-		return o.json(nil)
-	}
-	return o.json(&protocol.PermissionDeniedOutput{Retry: true})
+	return o.json(given(protocol.PermissionDeniedOutput{Retry: o.Retry}))
 }
 
 func (o ElicitationOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput {
@@ -297,15 +284,9 @@ func (o WatchPathsOutput) wire(event protocol.HookEvent) protocol.HookJSONOutput
 }
 
 func (o WorktreeCreateOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	if o.WorktreePath == "" {
-		return o.json(nil)
-	}
-	return o.json(&protocol.WorktreeCreateOutput{WorktreePath: o.WorktreePath})
+	return o.json(given(protocol.WorktreeCreateOutput{WorktreePath: o.WorktreePath}))
 }
 
 func (o MessageDisplayOutput) wire(protocol.HookEvent) protocol.HookJSONOutput {
-	if o.DisplayContent == "" {
-		return o.json(nil)
-	}
-	return o.json(&protocol.MessageDisplayOutput{DisplayContent: o.DisplayContent})
+	return o.json(given(protocol.MessageDisplayOutput{DisplayContent: o.DisplayContent}))
 }
