@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // Meta is the member _meta, which every object of the protocol may have: what agents and
@@ -33,7 +34,7 @@ func Decode(method string, params json.RawMessage, v any) error {
 	if err := json.Unmarshal(params, &members); err != nil {
 		return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("%s: the params are no object", method)}
 	}
-	for _, name := range required(method) {
+	for _, name := range required[method] {
 		if len(members[name]) == 0 || string(members[name]) == "null" {
 			return &Error{Code: CodeInvalidParams, Message: fmt.Sprintf("%s: %s is missing", method, name)}
 		}
@@ -48,23 +49,44 @@ func Decode(method string, params json.RawMessage, v any) error {
 	return nil
 }
 
-// encodeTagged writes v with the member tag before its own.
-func encodeTagged(tag, value string, v any) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
+// encodeUnion writes the variant that is set in the struct u, with the member tag, which
+// names it, before the variant's own.
+func encodeUnion(tag string, u any) ([]byte, error) {
+	for field, v := range reflect.ValueOf(u).Fields() {
+		if v.IsNil() {
+			continue
+		}
+		name, known := field.Tag.Lookup("variant")
+		data, err := json.Marshal(v.Interface())
+		if err != nil || !known { // Other, which is whole
+			return data, err
+		}
+		head := fmt.Sprintf("{%q:%q", tag, name)
+		if rest := bytes.TrimPrefix(data, []byte("{")); len(rest) > 1 {
+			return append([]byte(head+","), rest...), nil
+		}
+		return []byte(head + "}"), nil
 	}
-	head := fmt.Sprintf("{%q:%q", tag, value)
-	if rest := bytes.TrimPrefix(data, []byte("{")); len(rest) > 1 {
-		return append([]byte(head+","), rest...), nil
-	}
-	return []byte(head + "}"), nil
+	return nil, fmt.Errorf("acp: a %s has no variant set", reflect.TypeOf(u).Name())
 }
 
-// decodeVariant reads the variant of a union.
-func decodeVariant[T any](data []byte, to **T) error {
-	*to = new(T)
-	return json.Unmarshal(data, *to)
+// decodeUnion reads the variant that the member tag names into its field of the struct
+// that u points to, and one that has no field into Other.
+func decodeUnion(tag string, data []byte, u any) error {
+	name, err := tagOf(data, tag)
+	if err != nil {
+		return err
+	}
+	to := reflect.ValueOf(u).Elem()
+	to.SetZero()
+	for field, v := range to.Fields() {
+		if variant, known := field.Tag.Lookup("variant"); known && variant == name {
+			v.Set(reflect.New(v.Type().Elem()))
+			return json.Unmarshal(data, v.Interface())
+		}
+	}
+	to.FieldByName("Other").SetBytes(bytes.Clone(data))
+	return nil
 }
 
 // tagOf returns the text of the member that names the variant, or "".
@@ -80,8 +102,4 @@ func tagOf(data []byte, tag string) (string, error) {
 		}
 	}
 	return value, nil
-}
-
-func errNoVariant(union string) error {
-	return fmt.Errorf("acp: a %s has no variant set", union)
 }

@@ -22,39 +22,21 @@ const (
 	MethodSessionSetMode           = "session/set_mode"           // params: [SetSessionModeRequest], handled by the agent
 )
 
-// required returns the members that the parameters of a method must have.
-func required(method string) []string {
-	switch method {
-	case MethodAuthenticate:
-		return []string{"methodId"}
-	case MethodSessionCancel:
-		return []string{"sessionId"}
-	case MethodCancelRequest:
-		return []string{"requestId"}
-	case MethodSessionClose:
-		return []string{"sessionId"}
-	case MethodElicitationCreate:
-		return []string{"message"}
-	case MethodSessionDelete:
-		return []string{"sessionId"}
-	case MethodInitialize:
-		return []string{"protocolVersion"}
-	case MethodSessionLoad:
-		return []string{"mcpServers", "cwd", "sessionId"}
-	case MethodSessionNew:
-		return []string{"cwd", "mcpServers"}
-	case MethodSessionPrompt:
-		return []string{"sessionId", "prompt"}
-	case MethodSessionRequestPermission:
-		return []string{"sessionId", "toolCall", "options"}
-	case MethodSessionResume:
-		return []string{"sessionId", "cwd"}
-	case MethodSessionUpdate:
-		return []string{"sessionId", "update"}
-	case MethodSessionSetConfigOption:
-		return []string{"sessionId", "configId"}
-	case MethodSessionSetMode:
-		return []string{"sessionId", "modeId"}
-	}
-	return nil
+// required has the members that the parameters of a method must have.
+var required = map[string][]string{ //nolint:gochecknoglobals // only read
+	MethodAuthenticate:             {"methodId"},
+	MethodSessionCancel:            {"sessionId"},
+	MethodCancelRequest:            {"requestId"},
+	MethodSessionClose:             {"sessionId"},
+	MethodElicitationCreate:        {"message"},
+	MethodSessionDelete:            {"sessionId"},
+	MethodInitialize:               {"protocolVersion"},
+	MethodSessionLoad:              {"mcpServers", "cwd", "sessionId"},
+	MethodSessionNew:               {"cwd", "mcpServers"},
+	MethodSessionPrompt:            {"sessionId", "prompt"},
+	MethodSessionRequestPermission: {"sessionId", "toolCall", "options"},
+	MethodSessionResume:            {"sessionId", "cwd"},
+	MethodSessionUpdate:            {"sessionId", "update"},
+	MethodSessionSetConfigOption:   {"sessionId", "configId"},
+	MethodSessionSetMode:           {"sessionId", "modeId"},
 }

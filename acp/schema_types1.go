@@ -201,59 +201,23 @@ type Content struct {
 // At most one field is set. Other is a variant that this release doesn't know.
 type ContentBlock struct {
 	// Text content. May be plain text or formatted with Markdown.
-	Text *TextContent
+	Text *TextContent `variant:"text"`
 	// Images for visual context or analysis.
-	Image *ImageContent
+	Image *ImageContent `variant:"image"`
 	// Audio data for transcription or analysis.
-	Audio *AudioContent
+	Audio *AudioContent `variant:"audio"`
 	// References to resources that the agent can access.
-	ResourceLink *ResourceLink
+	ResourceLink *ResourceLink `variant:"resource_link"`
 	// Complete resource contents embedded directly in the message.
-	Resource *EmbeddedResource
+	Resource *EmbeddedResource `variant:"resource"`
 	Other    json.RawMessage
 }
 
 // MarshalJSON writes the field that is set; it is an error if none is.
-func (u ContentBlock) MarshalJSON() ([]byte, error) {
-	switch {
-	case u.Text != nil:
-		return encodeTagged("type", "text", u.Text)
-	case u.Image != nil:
-		return encodeTagged("type", "image", u.Image)
-	case u.Audio != nil:
-		return encodeTagged("type", "audio", u.Audio)
-	case u.ResourceLink != nil:
-		return encodeTagged("type", "resource_link", u.ResourceLink)
-	case u.Resource != nil:
-		return encodeTagged("type", "resource", u.Resource)
-	case u.Other != nil:
-		return u.Other, nil
-	}
-	return nil, errNoVariant("ContentBlock")
-}
+func (u ContentBlock) MarshalJSON() ([]byte, error) { return encodeUnion("type", u) }
 
 // UnmarshalJSON reads the variant that the member type names.
-func (u *ContentBlock) UnmarshalJSON(data []byte) error {
-	tag, err := tagOf(data, "type")
-	if err != nil {
-		return err
-	}
-	*u = ContentBlock{}
-	switch tag {
-	case "text":
-		return decodeVariant(data, &u.Text)
-	case "image":
-		return decodeVariant(data, &u.Image)
-	case "audio":
-		return decodeVariant(data, &u.Audio)
-	case "resource_link":
-		return decodeVariant(data, &u.ResourceLink)
-	case "resource":
-		return decodeVariant(data, &u.Resource)
-	}
-	u.Other = append(json.RawMessage(nil), data...)
-	return nil
-}
+func (u *ContentBlock) UnmarshalJSON(data []byte) error { return decodeUnion("type", data, u) }
 
 // ContentChunk: A streamed item of content
 type ContentChunk struct {
@@ -380,4 +344,37 @@ type EmbeddedResource struct {
 	// Embedded resource payload, either text or binary data.
 	Resource EmbeddedResourceResource `json:"resource"`
 	Meta     Meta                     `json:"_meta,omitzero"`
+}
+
+// EmbeddedResourceResource: Resource content that can be embedded in a message.
+type EmbeddedResourceResource struct {
+	// MIME type describing the encoded media payload.
+	MimeType string `json:"mimeType,omitzero"`
+	// Text payload carried by this content block.
+	Text string `json:"text,omitzero"`
+	// URI associated with this resource or media payload.
+	URI string `json:"uri"`
+	// Base64-encoded bytes for a binary resource payload.
+	Blob string `json:"blob,omitzero"`
+	Meta Meta   `json:"_meta,omitzero"`
+}
+
+// EnumOption: A titled enum option with a const value, human-readable title, and optional description.
+type EnumOption struct {
+	// The constant value for this option.
+	Const string `json:"const"`
+	// Human-readable title for this option.
+	Title string `json:"title"`
+	// Human-readable description.
+	Description string `json:"description,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
+}
+
+// EnvVariable: An environment variable to set when launching an MCP server.
+type EnvVariable struct {
+	// The name of the environment variable.
+	Name string `json:"name"`
+	// The value to set for the environment variable.
+	Value string `json:"value"`
+	Meta  Meta   `json:"_meta,omitzero"`
 }

@@ -4,39 +4,6 @@ package acp
 
 import "encoding/json"
 
-// EmbeddedResourceResource: Resource content that can be embedded in a message.
-type EmbeddedResourceResource struct {
-	// MIME type describing the encoded media payload.
-	MimeType string `json:"mimeType,omitzero"`
-	// Text payload carried by this content block.
-	Text string `json:"text,omitzero"`
-	// URI associated with this resource or media payload.
-	URI string `json:"uri"`
-	// Base64-encoded bytes for a binary resource payload.
-	Blob string `json:"blob,omitzero"`
-	Meta Meta   `json:"_meta,omitzero"`
-}
-
-// EnumOption: A titled enum option with a const value, human-readable title, and optional description.
-type EnumOption struct {
-	// The constant value for this option.
-	Const string `json:"const"`
-	// Human-readable title for this option.
-	Title string `json:"title"`
-	// Human-readable description.
-	Description string `json:"description,omitzero"`
-	Meta        Meta   `json:"_meta,omitzero"`
-}
-
-// EnvVariable: An environment variable to set when launching an MCP server.
-type EnvVariable struct {
-	// The name of the environment variable.
-	Name string `json:"name"`
-	// The value to set for the environment variable.
-	Value string `json:"value"`
-	Meta  Meta   `json:"_meta,omitzero"`
-}
-
 // ErrorCode: Predefined error codes for common JSON-RPC and ACP-specific errors.
 type ErrorCode int
 
@@ -271,40 +238,18 @@ type ProtocolVersion int
 // At most one field is set. Other is a variant that this release doesn't know.
 type RequestPermissionOutcome struct {
 	// The prompt turn was cancelled before the user responded.
-	Cancelled *Empty
+	Cancelled *Empty `variant:"cancelled"`
 	// The user selected one of the provided options.
-	Selected *SelectedPermissionOutcome
+	Selected *SelectedPermissionOutcome `variant:"selected"`
 	Other    json.RawMessage
 }
 
 // MarshalJSON writes the field that is set; it is an error if none is.
-func (u RequestPermissionOutcome) MarshalJSON() ([]byte, error) {
-	switch {
-	case u.Cancelled != nil:
-		return encodeTagged("outcome", "cancelled", u.Cancelled)
-	case u.Selected != nil:
-		return encodeTagged("outcome", "selected", u.Selected)
-	case u.Other != nil:
-		return u.Other, nil
-	}
-	return nil, errNoVariant("RequestPermissionOutcome")
-}
+func (u RequestPermissionOutcome) MarshalJSON() ([]byte, error) { return encodeUnion("outcome", u) }
 
 // UnmarshalJSON reads the variant that the member outcome names.
 func (u *RequestPermissionOutcome) UnmarshalJSON(data []byte) error {
-	tag, err := tagOf(data, "outcome")
-	if err != nil {
-		return err
-	}
-	*u = RequestPermissionOutcome{}
-	switch tag {
-	case "cancelled":
-		return decodeVariant(data, &u.Cancelled)
-	case "selected":
-		return decodeVariant(data, &u.Selected)
-	}
-	u.Other = append(json.RawMessage(nil), data...)
-	return nil
+	return decodeUnion("outcome", data, u)
 }
 
 // ResourceLink: A resource that the server is capable of reading, included in a prompt or tool call result.
@@ -366,3 +311,75 @@ type SessionConfigGroupID string
 
 // SessionConfigID: Unique identifier for a session configuration option.
 type SessionConfigID string
+
+// SessionConfigOption: A session configuration option selector and its current state.
+type SessionConfigOption struct {
+	// Unique identifier for the configuration option.
+	ID SessionConfigID `json:"id"`
+	// Human-readable label for the option.
+	Name string `json:"name"`
+	// Optional description for the Client to display to the user.
+	Description string `json:"description,omitzero"`
+	// Optional semantic category for this option (UX only).
+	Category SessionConfigOptionCategory `json:"category,omitzero"`
+	Type     string                      `json:"type"`
+	// The currently selected value.
+	CurrentValue json.RawMessage `json:"currentValue"`
+	// The set of selectable options.
+	Options SessionConfigSelectOptions `json:"options,omitzero"`
+	Meta    Meta                       `json:"_meta,omitzero"`
+}
+
+// SessionConfigOptionCategory: Semantic category for a session configuration option.
+type SessionConfigOptionCategory string
+
+// Values of [SessionConfigOptionCategory].
+const (
+	// Session mode selector.
+	SessionConfigOptionCategoryMode SessionConfigOptionCategory = "mode"
+	// Model selector.
+	SessionConfigOptionCategoryModel SessionConfigOptionCategory = "model"
+	// Model-related configuration parameter.
+	SessionConfigOptionCategoryModelConfig SessionConfigOptionCategory = "model_config"
+	// Thought/reasoning level selector.
+	SessionConfigOptionCategoryThoughtLevel SessionConfigOptionCategory = "thought_level"
+)
+
+// SessionConfigOptionsCapabilities: Session configuration option capabilities supported by the client.
+type SessionConfigOptionsCapabilities struct {
+	// Whether the client supports boolean session configuration options.
+	Boolean *BooleanConfigOptionCapabilities `json:"boolean,omitzero"`
+	Meta    Meta                             `json:"_meta,omitzero"`
+}
+
+// SessionConfigSelectOption: A possible value for a session configuration option.
+type SessionConfigSelectOption struct {
+	// Unique identifier for this option value.
+	Value SessionConfigValueID `json:"value"`
+	// Human-readable label for this option value.
+	Name string `json:"name"`
+	// Optional description for this option value.
+	Description string `json:"description,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
+}
+
+// SessionConfigSelectOptions: Possible values for a session configuration option.
+type SessionConfigSelectOptions = List[SessionConfigSelectOptionItem]
+
+// SessionConfigSelectOptionItem is an element of [SessionConfigSelectOptions].
+type SessionConfigSelectOptionItem struct {
+	// Unique identifier for this option value.
+	Value SessionConfigValueID `json:"value,omitzero"`
+	// Human-readable label for this option value.
+	Name string `json:"name"`
+	// Optional description for this option value.
+	Description string `json:"description,omitzero"`
+	// Unique identifier for this group.
+	Group SessionConfigGroupID `json:"group,omitzero"`
+	// The set of option values in this group.
+	Options []SessionConfigSelectOption `json:"options,omitzero"`
+	Meta    Meta                        `json:"_meta,omitzero"`
+}
+
+// SessionConfigValueID: Unique identifier for a session configuration option value.
+type SessionConfigValueID string

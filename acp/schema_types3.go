@@ -4,78 +4,6 @@ package acp
 
 import "encoding/json"
 
-// SessionConfigOption: A session configuration option selector and its current state.
-type SessionConfigOption struct {
-	// Unique identifier for the configuration option.
-	ID SessionConfigID `json:"id"`
-	// Human-readable label for the option.
-	Name string `json:"name"`
-	// Optional description for the Client to display to the user.
-	Description string `json:"description,omitzero"`
-	// Optional semantic category for this option (UX only).
-	Category SessionConfigOptionCategory `json:"category,omitzero"`
-	Type     string                      `json:"type"`
-	// The currently selected value.
-	CurrentValue json.RawMessage `json:"currentValue"`
-	// The set of selectable options.
-	Options SessionConfigSelectOptions `json:"options,omitzero"`
-	Meta    Meta                       `json:"_meta,omitzero"`
-}
-
-// SessionConfigOptionCategory: Semantic category for a session configuration option.
-type SessionConfigOptionCategory string
-
-// Values of [SessionConfigOptionCategory].
-const (
-	// Session mode selector.
-	SessionConfigOptionCategoryMode SessionConfigOptionCategory = "mode"
-	// Model selector.
-	SessionConfigOptionCategoryModel SessionConfigOptionCategory = "model"
-	// Model-related configuration parameter.
-	SessionConfigOptionCategoryModelConfig SessionConfigOptionCategory = "model_config"
-	// Thought/reasoning level selector.
-	SessionConfigOptionCategoryThoughtLevel SessionConfigOptionCategory = "thought_level"
-)
-
-// SessionConfigOptionsCapabilities: Session configuration option capabilities supported by the client.
-type SessionConfigOptionsCapabilities struct {
-	// Whether the client supports boolean session configuration options.
-	Boolean *BooleanConfigOptionCapabilities `json:"boolean,omitzero"`
-	Meta    Meta                             `json:"_meta,omitzero"`
-}
-
-// SessionConfigSelectOption: A possible value for a session configuration option.
-type SessionConfigSelectOption struct {
-	// Unique identifier for this option value.
-	Value SessionConfigValueID `json:"value"`
-	// Human-readable label for this option value.
-	Name string `json:"name"`
-	// Optional description for this option value.
-	Description string `json:"description,omitzero"`
-	Meta        Meta   `json:"_meta,omitzero"`
-}
-
-// SessionConfigSelectOptions: Possible values for a session configuration option.
-type SessionConfigSelectOptions = List[SessionConfigSelectOptionItem]
-
-// SessionConfigSelectOptionItem is an element of [SessionConfigSelectOptions].
-type SessionConfigSelectOptionItem struct {
-	// Unique identifier for this option value.
-	Value SessionConfigValueID `json:"value,omitzero"`
-	// Human-readable label for this option value.
-	Name string `json:"name"`
-	// Optional description for this option value.
-	Description string `json:"description,omitzero"`
-	// Unique identifier for this group.
-	Group SessionConfigGroupID `json:"group,omitzero"`
-	// The set of option values in this group.
-	Options []SessionConfigSelectOption `json:"options,omitzero"`
-	Meta    Meta                        `json:"_meta,omitzero"`
-}
-
-// SessionConfigValueID: Unique identifier for a session configuration option value.
-type SessionConfigValueID string
-
 // SessionDeleteCapabilities: Capabilities for the session/delete method.
 type SessionDeleteCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
@@ -146,113 +74,43 @@ type SessionResumeCapabilities struct {
 // At most one field is set. Other is a variant that this release doesn't know.
 type SessionUpdate struct {
 	// A chunk of the user's message being streamed.
-	UserMessageChunk *ContentChunk
+	UserMessageChunk *ContentChunk `variant:"user_message_chunk"`
 	// A chunk of the agent's response being streamed.
-	AgentMessageChunk *ContentChunk
+	AgentMessageChunk *ContentChunk `variant:"agent_message_chunk"`
 	// A chunk of the agent's internal reasoning being streamed.
-	AgentThoughtChunk *ContentChunk
+	AgentThoughtChunk *ContentChunk `variant:"agent_thought_chunk"`
 	// Notification that a new tool call has been initiated.
-	ToolCall *ToolCall
+	ToolCall *ToolCall `variant:"tool_call"`
 	// Update on the status or results of a tool call.
-	ToolCallUpdate *ToolCallUpdate
+	ToolCallUpdate *ToolCallUpdate `variant:"tool_call_update"`
 	// The agent's execution plan for complex tasks. See protocol docs: [Agent
 	// Plan](https://agentclientprotocol.com/protocol/v1/agent-plan)
-	Plan *Plan
+	Plan *Plan `variant:"plan"`
 	// Available commands are ready or have changed
-	AvailableCommandsUpdate *AvailableCommandsUpdate
+	AvailableCommandsUpdate *AvailableCommandsUpdate `variant:"available_commands_update"`
 	// The current mode of the session has changed
-	CurrentModeUpdate *CurrentModeUpdate
+	CurrentModeUpdate *CurrentModeUpdate `variant:"current_mode_update"`
 	// Session configuration options have been updated.
-	ConfigOptionUpdate *ConfigOptionUpdate
+	ConfigOptionUpdate *ConfigOptionUpdate `variant:"config_option_update"`
 	// Session metadata has been updated (title, timestamps, custom metadata)
-	SessionInfoUpdate *SessionInfoUpdate
+	SessionInfoUpdate *SessionInfoUpdate `variant:"session_info_update"`
 	// Context window and cost update for the session.
-	UsageUpdate *UsageUpdate
+	UsageUpdate *UsageUpdate `variant:"usage_update"`
 	// Information for the user that is not part of session history.
-	Notice *Notice
+	Notice *Notice `variant:"notice"`
 	// A context compaction has been created or updated.
-	CompactionUpdate *CompactionUpdate
+	CompactionUpdate *CompactionUpdate `variant:"compaction_update"`
 	// A content block appended to a context compaction's retained summary.
-	CompactionSummaryChunk *CompactionSummaryChunk
+	CompactionSummaryChunk *CompactionSummaryChunk `variant:"compaction_summary_chunk"`
 	Other                  json.RawMessage
 }
 
 // MarshalJSON writes the field that is set; it is an error if none is.
-func (u SessionUpdate) MarshalJSON() ([]byte, error) {
-	switch {
-	case u.UserMessageChunk != nil:
-		return encodeTagged("sessionUpdate", "user_message_chunk", u.UserMessageChunk)
-	case u.AgentMessageChunk != nil:
-		return encodeTagged("sessionUpdate", "agent_message_chunk", u.AgentMessageChunk)
-	case u.AgentThoughtChunk != nil:
-		return encodeTagged("sessionUpdate", "agent_thought_chunk", u.AgentThoughtChunk)
-	case u.ToolCall != nil:
-		return encodeTagged("sessionUpdate", "tool_call", u.ToolCall)
-	case u.ToolCallUpdate != nil:
-		return encodeTagged("sessionUpdate", "tool_call_update", u.ToolCallUpdate)
-	case u.Plan != nil:
-		return encodeTagged("sessionUpdate", "plan", u.Plan)
-	case u.AvailableCommandsUpdate != nil:
-		return encodeTagged("sessionUpdate", "available_commands_update", u.AvailableCommandsUpdate)
-	case u.CurrentModeUpdate != nil:
-		return encodeTagged("sessionUpdate", "current_mode_update", u.CurrentModeUpdate)
-	case u.ConfigOptionUpdate != nil:
-		return encodeTagged("sessionUpdate", "config_option_update", u.ConfigOptionUpdate)
-	case u.SessionInfoUpdate != nil:
-		return encodeTagged("sessionUpdate", "session_info_update", u.SessionInfoUpdate)
-	case u.UsageUpdate != nil:
-		return encodeTagged("sessionUpdate", "usage_update", u.UsageUpdate)
-	case u.Notice != nil:
-		return encodeTagged("sessionUpdate", "notice", u.Notice)
-	case u.CompactionUpdate != nil:
-		return encodeTagged("sessionUpdate", "compaction_update", u.CompactionUpdate)
-	case u.CompactionSummaryChunk != nil:
-		return encodeTagged("sessionUpdate", "compaction_summary_chunk", u.CompactionSummaryChunk)
-	case u.Other != nil:
-		return u.Other, nil
-	}
-	return nil, errNoVariant("SessionUpdate")
-}
+func (u SessionUpdate) MarshalJSON() ([]byte, error) { return encodeUnion("sessionUpdate", u) }
 
 // UnmarshalJSON reads the variant that the member sessionUpdate names.
 func (u *SessionUpdate) UnmarshalJSON(data []byte) error {
-	tag, err := tagOf(data, "sessionUpdate")
-	if err != nil {
-		return err
-	}
-	*u = SessionUpdate{}
-	switch tag {
-	case "user_message_chunk":
-		return decodeVariant(data, &u.UserMessageChunk)
-	case "agent_message_chunk":
-		return decodeVariant(data, &u.AgentMessageChunk)
-	case "agent_thought_chunk":
-		return decodeVariant(data, &u.AgentThoughtChunk)
-	case "tool_call":
-		return decodeVariant(data, &u.ToolCall)
-	case "tool_call_update":
-		return decodeVariant(data, &u.ToolCallUpdate)
-	case "plan":
-		return decodeVariant(data, &u.Plan)
-	case "available_commands_update":
-		return decodeVariant(data, &u.AvailableCommandsUpdate)
-	case "current_mode_update":
-		return decodeVariant(data, &u.CurrentModeUpdate)
-	case "config_option_update":
-		return decodeVariant(data, &u.ConfigOptionUpdate)
-	case "session_info_update":
-		return decodeVariant(data, &u.SessionInfoUpdate)
-	case "usage_update":
-		return decodeVariant(data, &u.UsageUpdate)
-	case "notice":
-		return decodeVariant(data, &u.Notice)
-	case "compaction_update":
-		return decodeVariant(data, &u.CompactionUpdate)
-	case "compaction_summary_chunk":
-		return decodeVariant(data, &u.CompactionSummaryChunk)
-	}
-	u.Other = append(json.RawMessage(nil), data...)
-	return nil
+	return decodeUnion("sessionUpdate", data, u)
 }
 
 // StopReason: Reasons why an agent stops processing a prompt turn.
@@ -323,47 +181,19 @@ type ToolCall struct {
 // At most one field is set. Other is a variant that this release doesn't know.
 type ToolCallContent struct {
 	// Standard content block (text, images, resources).
-	Content *Content
+	Content *Content `variant:"content"`
 	// File modification shown as a diff.
-	Diff *Diff
+	Diff *Diff `variant:"diff"`
 	// Embed a terminal created with terminal/create by its id.
-	Terminal *Terminal
+	Terminal *Terminal `variant:"terminal"`
 	Other    json.RawMessage
 }
 
 // MarshalJSON writes the field that is set; it is an error if none is.
-func (u ToolCallContent) MarshalJSON() ([]byte, error) {
-	switch {
-	case u.Content != nil:
-		return encodeTagged("type", "content", u.Content)
-	case u.Diff != nil:
-		return encodeTagged("type", "diff", u.Diff)
-	case u.Terminal != nil:
-		return encodeTagged("type", "terminal", u.Terminal)
-	case u.Other != nil:
-		return u.Other, nil
-	}
-	return nil, errNoVariant("ToolCallContent")
-}
+func (u ToolCallContent) MarshalJSON() ([]byte, error) { return encodeUnion("type", u) }
 
 // UnmarshalJSON reads the variant that the member type names.
-func (u *ToolCallContent) UnmarshalJSON(data []byte) error {
-	tag, err := tagOf(data, "type")
-	if err != nil {
-		return err
-	}
-	*u = ToolCallContent{}
-	switch tag {
-	case "content":
-		return decodeVariant(data, &u.Content)
-	case "diff":
-		return decodeVariant(data, &u.Diff)
-	case "terminal":
-		return decodeVariant(data, &u.Terminal)
-	}
-	u.Other = append(json.RawMessage(nil), data...)
-	return nil
-}
+func (u *ToolCallContent) UnmarshalJSON(data []byte) error { return decodeUnion("type", data, u) }
 
 // ToolCallID: Unique identifier for a tool call within a session.
 type ToolCallID string
@@ -375,4 +205,80 @@ type ToolCallLocation struct {
 	// Optional 1-based line number within the file.
 	Line *int `json:"line,omitzero"`
 	Meta Meta `json:"_meta,omitzero"`
+}
+
+// ToolCallStatus: Execution status of a tool call.
+type ToolCallStatus string
+
+// Values of [ToolCallStatus].
+const (
+	// The tool call hasn't started running yet because the input is either streaming or we're awaiting approval.
+	ToolCallStatusPending ToolCallStatus = "pending"
+	// The tool call is currently running.
+	ToolCallStatusInProgress ToolCallStatus = "in_progress"
+	// The tool call completed successfully.
+	ToolCallStatusCompleted ToolCallStatus = "completed"
+	// The tool call failed with an error.
+	ToolCallStatusFailed ToolCallStatus = "failed"
+)
+
+// ToolCallUpdate: An update to an existing tool call.
+type ToolCallUpdate struct {
+	// The ID of the tool call being updated.
+	ToolCallID ToolCallID `json:"toolCallId"`
+	// Update the tool kind.
+	Kind ToolKind `json:"kind,omitzero"`
+	// Update the execution status.
+	Status ToolCallStatus `json:"status,omitzero"`
+	// Update the human-readable title.
+	Title string `json:"title,omitzero"`
+	// Update the programmatic name of the tool being invoked.
+	Name string `json:"name,omitzero"`
+	// Replace the content collection.
+	Content []ToolCallContent `json:"content,omitzero"`
+	// Replace the locations collection.
+	Locations []ToolCallLocation `json:"locations,omitzero"`
+	// Update the raw input.
+	RawInput json.RawMessage `json:"rawInput,omitzero"`
+	// Update the raw output.
+	RawOutput json.RawMessage `json:"rawOutput,omitzero"`
+	Meta      Meta            `json:"_meta,omitzero"`
+}
+
+// ToolKind: Categories of tools that can be invoked.
+type ToolKind string
+
+// Values of [ToolKind].
+const (
+	// Reading files or data.
+	ToolKindRead ToolKind = "read"
+	// Modifying files or content.
+	ToolKindEdit ToolKind = "edit"
+	// Removing files or data.
+	ToolKindDelete ToolKind = "delete"
+	// Moving or renaming files.
+	ToolKindMove ToolKind = "move"
+	// Searching for information.
+	ToolKindSearch ToolKind = "search"
+	// Running commands or code.
+	ToolKindExecute ToolKind = "execute"
+	// Internal reasoning or planning.
+	ToolKindThink ToolKind = "think"
+	// Retrieving external data.
+	ToolKindFetch ToolKind = "fetch"
+	// Switching the current session mode.
+	ToolKindSwitchMode ToolKind = "switch_mode"
+	// Other tool types (default).
+	ToolKindOther ToolKind = "other"
+)
+
+// UsageUpdate: Context window and cost update for a session.
+type UsageUpdate struct {
+	// Tokens currently in context.
+	Used int64 `json:"used"`
+	// Total context window size in tokens.
+	Size int64 `json:"size"`
+	// Cumulative session cost (optional).
+	Cost *Cost `json:"cost,omitzero"`
+	Meta Meta  `json:"_meta,omitzero"`
 }

@@ -130,12 +130,12 @@ func (g *generator) methods(names []string) string {
 			fmt.Fprintf(&consts, "\tMethod%s = %q // params: [%s], handled by the %s\n", goName(d.Method), d.Method, typeName(name), d.Side)
 		}
 		if len(d.Required) > 0 {
-			fmt.Fprintf(&required, "\tcase Method%s:\n\t\treturn %#v\n", goName(d.Method), d.Required)
+			fmt.Fprintf(&required, "\tMethod%s: {\"%s\"},\n", goName(d.Method), strings.Join(d.Required, `", "`))
 		}
 	}
 	return "\n// The methods of version 1.\nconst (\n" + consts.String() + ")\n\n" +
-		"// required returns the members that the parameters of a method must have.\n" +
-		"func required(method string) []string {\n\tswitch method {\n" + required.String() + "\t}\n\treturn nil\n}\n"
+		"// required has the members that the parameters of a method must have.\n" +
+		"var required = map[string][]string{ //nolint:gochecknoglobals // only read\n" + required.String() + "}\n"
 }
 
 // definition makes the Go declaration of a definition.

@@ -15,9 +15,10 @@ func additional(s *schema) *schema {
 	return of
 }
 
-// union makes a struct with a pointer for each alternative, and its codec.
+// union makes a struct with a pointer for each alternative; encodeUnion and decodeUnion
+// read its tags.
 func (g *generator) union(t string, d *schema) string {
-	var fields, encode, decode strings.Builder
+	var fields strings.Builder
 	tag := d.Tag.Property
 	for _, v := range d.variants() {
 		value := ""
@@ -32,9 +33,7 @@ func (g *generator) union(t string, d *schema) string {
 			of = typeName(ref)
 		}
 		fields.WriteString(comment("\t", v.summary()))
-		fmt.Fprintf(&fields, "\t%s *%s\n", name, of)
-		fmt.Fprintf(&encode, "\tcase u.%s != nil:\n\t\treturn encodeTagged(%q, %q, u.%s)\n", name, tag, value, name)
-		fmt.Fprintf(&decode, "\tcase %q:\n\t\treturn decodeVariant(data, &u.%s)\n", value, name)
+		fmt.Fprintf(&fields, "\t%s *%s `variant:%q`\n", name, of, value)
 	}
 	return fmt.Sprintf(`//
 // At most one field is set. Other is a variant that this release doesn't know.
@@ -43,26 +42,10 @@ type %[1]s struct {
 }
 
 // MarshalJSON writes the field that is set; it is an error if none is.
-func (u %[1]s) MarshalJSON() ([]byte, error) {
-	switch {
-%[3]s	case u.Other != nil:
-		return u.Other, nil
-	}
-	return nil, errNoVariant(%[1]q)
-}
+func (u %[1]s) MarshalJSON() ([]byte, error) { return encodeUnion(%[3]q, u) }
 
-// UnmarshalJSON reads the variant that the member %[5]s names.
-func (u *%[1]s) UnmarshalJSON(data []byte) error {
-	tag, err := tagOf(data, %[5]q)
-	if err != nil {
-		return err
-	}
-	*u = %[1]s{}
-	switch tag {
-%[4]s	}
-	u.Other = append(json.RawMessage(nil), data...)
-	return nil
-}
+// UnmarshalJSON reads the variant that the member %[3]s names.
+func (u *%[1]s) UnmarshalJSON(data []byte) error { return decodeUnion(%[3]q, data, u) }
 
-`, t, fields.String(), encode.String(), decode.String(), tag)
+`, t, fields.String(), tag)
 }
