@@ -1,0 +1,9 @@
+// Package search finds files, and lines in them, by the rules of ripgrep 14.1.1: its wildcards,
+// its ignore files, its file types, and its regular expressions. So every host finds the same,
+// with no program to install. The errors have ripgrep's words.
+//
+// What it does not have: the Unicode form of \b, \< and \b{start} as more than \b, core.excludesFile
+// of Git's configuration, and matches of . that leave out bytes that are not UTF-8.
+//
+// It knows nothing of tools and permissions: its user says which files are hidden.
+package search
