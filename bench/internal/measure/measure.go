@@ -103,8 +103,11 @@ func Settle() {
 }
 
 // RSS is this process's resident set in bytes; 0 where there is no /proc.
-func RSS() int64 {
-	statm, err := os.ReadFile("/proc/self/statm")
+func RSS() int64 { return RSSOf(os.Getpid()) }
+
+// RSSOf is the resident set of a process in bytes; 0 if it is not known.
+func RSSOf(pid int) int64 {
+	statm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
 		return 0
 	}
