@@ -106,6 +106,9 @@ func afterFunc(d time.Duration, fn func()) func() bool {
 	return time.AfterFunc(d, fn).Stop //troupe:seam the package has no executor, and is used without a runtime
 }
 
+// Endpoint is the URL of the requests, without a password.
+func (c *Client) Endpoint() string { return redacted(c.url) }
+
 // Codec implements [Model].
 func (c *Client) Codec() Codec { return c.api }
 

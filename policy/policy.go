@@ -71,13 +71,12 @@ type Policy struct {
 	warnings  []*ParseError
 }
 
-// Compile parses the rules. The error joins a *[ParseError] for each invalid rule.
-func Compile(r Rules) (*Policy, error) {
-	p := &Policy{places: places{cwd: r.Cwd, root: r.Root, home: r.Home, directories: slices.Clone(r.Directories), resolve: r.Resolve}, byDefault: r.Default}
-	if p.places.root == "" {
-		p.places.root = r.Cwd
+// places are those of the rules, and what is wrong with them.
+func (r *Rules) places() (at places, problems []error) {
+	at = places{cwd: r.Cwd, root: r.Root, home: r.Home, directories: slices.Clone(r.Directories), resolve: r.Resolve}
+	if at.root == "" {
+		at.root = r.Cwd
 	}
-	problems := []error{r.Default.problem()}
 	for _, place := range []struct{ name, value string }{{"Cwd", r.Cwd}, {"Root", r.Root}, {"Home", r.Home}} {
 		if place.value != "" && !path.IsAbs(place.value) {
 			problems = append(problems, &ParseError{List: place.name, Index: -1, Rule: place.value, Problem: "is not an absolute path", Fix: "begin it with a slash"})
@@ -88,6 +87,14 @@ func Compile(r Rules) (*Policy, error) {
 			problems = append(problems, &ParseError{List: "Directories", Index: i, Rule: dir, Problem: "is not an absolute path", Fix: "begin it with a slash"})
 		}
 	}
+	return at, problems
+}
+
+// Compile parses the rules. The error joins a *[ParseError] for each invalid rule.
+func Compile(r Rules) (*Policy, error) {
+	at, problems := r.places()
+	p := &Policy{places: at, byDefault: r.Default}
+	problems = append(problems, r.Default.problem())
 	list := func(behavior protocol.PermissionBehavior, texts []string) []rule {
 		rules := make([]rule, 0, len(texts))
 		for i, text := range texts {
@@ -114,6 +121,40 @@ func Compile(r Rules) (*Policy, error) {
 	}
 	p.paths = slices.ContainsFunc(slices.Concat(p.deny, p.ask), func(r rule) bool { _, is := r.spec.(*pathSpec); return is })
 	return p, nil
+}
+
+// At returns a policy with the rules of p at the places of r: its Cwd, Root, Home,
+// Directories and Resolve. The other fields of r are not used. Only rules with paths are
+// parsed again, so it costs a small part of [Compile]: it is for programs that have the same
+// rules in many directories. Warnings are those of p.
+func (p *Policy) At(r Rules) (*Policy, error) {
+	at, problems := r.places()
+	q := *p
+	q.places = at
+	for _, list := range []*[]rule{&q.deny, &q.ask, &q.allow} {
+		cloned := false
+		for i := range *list {
+			if _, is := (*list)[i].spec.(*pathSpec); !is {
+				continue
+			}
+			rule, err := parseRule((*list)[i].Rule, at)
+			if err == nil && rule.Behavior != protocol.BehaviorAllow {
+				err = q.check(&rule) // one that matches nothing there would keep nothing out
+			}
+			if err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			if !cloned {
+				*list, cloned = slices.Clone(*list), true
+			}
+			(*list)[i] = rule
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return &q, nil
 }
 
 // check returns what makes a deny or ask rule match nothing; of an allow rule that is a

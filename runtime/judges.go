@@ -76,7 +76,7 @@ type server struct {
 
 // Server implements [actors.Starts].
 func (s *starts) Server(of session.MCPHandler) mcp.Guard {
-	return &server{of: s.of, key: breakerKey{session.BreakerMCPServer, of.Name(), identity(of, s)}}
+	return &server{of: s.of, key: breakerKey{session.BreakerMCPServer, of.Name(), identity(of, s.id)}}
 }
 
 // unasked is the id of the calls that a calm breaker was not asked about. No attempt has it.

@@ -38,14 +38,19 @@ func (s *Session) programKey(spec *Spec, c *session.Command) breakerKey {
 		key.name = c.Names[0]
 	}
 	key.name = cmp.Or(key.name, spec.Dialect.Name())
-	// A value that cannot be compared is a separate program for each session.
+	// A value that cannot be compared is a separate program for each session, as is one that
+	// was made for it. The key is the session's id then: a breaker outlives its sessions, and
+	// must not keep them.
 	switch {
 	case spec.Options.Spawner != nil:
-		key.of = identity(spec.Options.Spawner, s)
+		key.of = identity(spec.Options.Spawner, s.id)
 	case spec.ProgramPlace != "":
 		key.of = spec.ProgramPlace
+	case spec.NewProgram != nil:
+		key.of = s.id
+		key.name += " in memory"
 	case spec.Program != nil:
-		key.of = identity(spec.Program, s)
+		key.of = identity(spec.Program, s.id)
 		key.name += " in memory"
 	default:
 		place := strings.Join(c.Interpreter, " ")

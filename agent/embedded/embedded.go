@@ -46,10 +46,13 @@ func New(c Config) session.Backend {
 	if c.Retries == 0 {
 		c.Retries = 10
 	}
-	return &service{c}
+	return &service{Config: c}
 }
 
-type service struct{ Config }
+type service struct {
+	Config
+	shared shared
+}
 
 // AgentName implements [session.Backend].
 func (*service) AgentName() string { return Name }
@@ -71,7 +74,7 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
-	a.NewProgram = func(seams backend.Seams) agent.Program { return &program{cfg: s.Config, seams: seams} }
+	a.NewProgram = func(seams backend.Seams) agent.Program { return &program{cfg: s.Config, shared: &s.shared, seams: seams} }
 	return a, nil
 }
 

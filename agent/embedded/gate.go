@@ -30,7 +30,7 @@ func editing() []string {
 	return []string{"Bash(touch:*)", "Bash(mkdir:*)", "Bash(rm:*)", "Bash(rmdir:*)", "Bash(mv:*)", "Bash(cp:*)", "Bash(sed:*)"}
 }
 
-// gates are compiled policies of a session. They are compiled again when its rules change.
+// gates are the compiled policies of a turn. They are compiled again when the rules change.
 type gates struct {
 	allow, deny  []string
 	own          *policy.Policy // the user's rules; nil if they do not compile
@@ -44,13 +44,9 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	}
 	g := &gates{allow: p.Allow, deny: p.Deny}
 	with := func(allow, deny []string) *policy.Policy {
-		compiled, err := policy.Compile(policy.Rules{
+		return t.shared.policy(policy.Rules{
 			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: t.hands.added, Resolve: resolve,
 		})
-		if err != nil {
-			return nil
-		}
-		return compiled
 	}
 	g.own = with(p.Allow, p.Deny)
 	files := []string{"Read(./**)"}

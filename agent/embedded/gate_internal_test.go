@@ -18,7 +18,7 @@ func gated(t *testing.T) *talk {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	w := &talk{}
+	w := &talk{shared: &shared{}}
 	w.hands = newHands(agent.Launch{Dir: root, Env: []string{"HOME=/home/user"}}, backend.Seams{}, func(string) bool { return false })
 	w.compile(agent.Permissions{})
 	return w

@@ -29,12 +29,20 @@ var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxT
 
 // turn plays a turn: calls of the model, and of its tools, until it wants no more.
 func (t *talk) turn(turn *agent.Turn) error {
+	defer t.rest()
 	t.begin(turn)
 	return t.loop(turn)
 }
 
 // goOn continues a turn whose end a Stop hook has blocked. The engine has said why.
-func (t *talk) goOn(turn *agent.Turn, _ string) error { return t.loop(turn) }
+func (t *talk) goOn(turn *agent.Turn, _ string) error {
+	defer t.rest()
+	return t.loop(turn)
+}
+
+// rest drops what a session that is idle does not need: policies are far larger than the rest
+// of a session.
+func (t *talk) rest() { t.gates, t.hands.reads = nil, nil }
 
 // begin begins the count of a turn.
 func (t *talk) begin(turn *agent.Turn) {

@@ -14,8 +14,9 @@ import (
 
 // program is the agent of one session.
 type program struct {
-	cfg   Config
-	seams backend.Seams
+	cfg    Config
+	shared *shared
+	seams  backend.Seams
 }
 
 // AgentName implements [agent.Program].
@@ -33,7 +34,7 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 }
 
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
-	t := &talk{cfg: p.cfg, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), box: toolbox(), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), box: toolbox(), limited: slices.ContainsFunc(l.Args, limitsCost)}
 	t.hands = newHands(l, p.seams, p.private)
 	t.log = &log{codec: p.cfg.Model.Codec(), disk: p.seams.Disk, dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
 	return &conversation{t.hands, agent.Open(l, port, agent.Config{
@@ -97,11 +98,12 @@ func (c *conversation) Play() (agent.Exit, bool) {
 // time, but for hands.
 type talk struct {
 	cfg     Config
+	shared  *shared
 	seams   backend.Seams
 	rng     *rand.Rand // jitter
 	limited bool       // by MaxBudgetUSD
 	hands   *hands
-	gates   *gates // of the rules of the last batch of calls; nil before the first
+	gates   *gates // of the turn's last batch of calls; nil before its first
 
 	log    *log
 	system []string // nil before the first request

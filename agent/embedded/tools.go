@@ -92,7 +92,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 		_ = protocol.Unmarshal(s.Tool, &in) // the engine has read it
 		list = append(list, model.Tool{Name: l.MCPToolName(s.Server, s.Name), Description: in.Description, Schema: in.Schema})
 	}
-	t.named, t.tools = names, t.cfg.Model.Codec().Tools(list)
+	t.named, t.tools = names, t.shared.tools(t.cfg.Model.Codec().Tools(list))
 	return t.tools
 }
 
