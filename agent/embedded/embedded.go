@@ -74,7 +74,9 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
-	a.NewProgram = func(seams backend.Seams) agent.Program { return &program{cfg: s.Config, shared: &s.shared, seams: seams} }
+	a.NewProgram = func(seams backend.Seams) agent.Program {
+		return &program{cfg: s.Config, shared: &s.shared, seams: seams}
+	}
 	return a, nil
 }
 
