@@ -109,7 +109,7 @@ func TestAnswerOfPromptsWithoutMarker(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(all), `"id":"msg_x"`)
 	assert.Contains(t, string(all), `"id":"toolu_x"`)
-	assert.Contains(t, string(all), `"partial_json":"{\"cut"`)
+	assert.Contains(t, string(all), `"partial_json":"{\"c"`)
 	assert.True(t, strings.HasSuffix(string(all), "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Busy.\"}}\n\n"), "%s", all)
 	count, err := io.ReadAll(post(t, s, "/v1/messages/count_tokens", map[string]any{"model": "m"}).Body)
 	require.NoError(t, err)

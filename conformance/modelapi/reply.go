@@ -254,7 +254,13 @@ func (a answer) writeBlock(s *stream, i int, b Block) {
 		if err != nil {
 			s.fail(err)
 		}
-		s.delta(i, obj("type", "input_json_delta", "partial_json", input))
+		parts := []string{input}
+		if b.raw != nil {
+			parts = pieces(input, 2)
+		}
+		for _, part := range parts {
+			s.delta(i, obj("type", "input_json_delta", "partial_json", part))
+		}
 	default:
 		start(obj("type", b.kind, "text", ""))
 		for _, piece := range pieces(b.text, a.Chunks) {

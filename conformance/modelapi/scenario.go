@@ -174,7 +174,8 @@ func ToolUse(name string, input any) Block {
 	return Block{kind: kindToolUse, name: name, input: input}
 }
 
-// RawToolUse is a call whose input is streamed as this text, which need not be JSON.
+// RawToolUse is a call whose input is streamed as this text, in two pieces; it need not be
+// JSON.
 func RawToolUse(name, input string) Block {
 	return Block{kind: kindToolUse, name: name, input: Args{}, raw: &input}
 }

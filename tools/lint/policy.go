@@ -108,6 +108,7 @@ var layers = [...][]string{
 	{"fleet/control", "fleet/estimate"},
 	{"simtests"},
 	{"conformance/modelapi"},
+	{"conformance/differential"},
 	{"internal/command"},
 	{"cmd", "examples", "bench", "conformance", "internal/parity", "internal/redteam"},
 }

@@ -1,0 +1,72 @@
+package differential
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// vendorTools are the tools of Claude Code 2.1.329, by the names that models use.
+func vendorTools() []string {
+	return []string{
+		"Agent", "AskUserQuestion", "Bash", "CronCreate", "CronDelete", "CronList", "Edit", "EnterPlanMode", "EnterWorktree",
+		"ExitPlanMode", "ExitWorktree", "Glob", "Grep", "KillShell", "ListAgents", "Monitor", "NotebookEdit", "Read",
+		"ReportFindings", "ScheduleWakeup", "SendMessage", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskStop",
+		"TaskUpdate", "TodoWrite", "ToolSearch", "WebFetch", "WebSearch", "Workflow", "Write",
+	}
+}
+
+// programs are those that a machine may not have, and cases run.
+var programs = regexp.MustCompile(`\b(python3|node|git|npm|ps|awk|diff|setsid|nohup|xargs)\b`)
+
+// Absent is what an agent with these tools does not have of what the case is about; "": it
+// has all.
+func (c *Case) Absent(tools []string) string {
+	for _, name := range c.Calls() {
+		known := name
+		if name == "KillShell" { // an old name
+			known = "TaskStop"
+		}
+		if slices.Contains(vendorTools(), name) && !slices.Contains(tools, known) {
+			return "tool " + name
+		}
+	}
+	switch {
+	case c.Sources != "":
+		return "option SettingSources"
+	case c.Settings.Hooks != nil || c.Settings.Sandbox != nil || c.Settings.Permissions.Ask != nil:
+		return "option Settings"
+	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--mcp-config") }):
+		return "option MCPConfigPath"
+	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--fallback-model") }):
+		return "option FallbackModel"
+	case strings.HasPrefix(strings.Join(c.Prompts, "\n"), "/") || strings.Contains(strings.Join(c.Prompts, "\n"), "\n/"):
+		return "command " + "/" + strings.Trim(strings.Fields(strings.SplitN(strings.Join(c.Prompts, "\n"), "/", 2)[1])[0], "/")
+	}
+	for _, s := range c.Script {
+		for _, b := range s.Content {
+			if needs := programs.FindString(string(b.Input)); needs != "" {
+				if _, err := exec.LookPath(needs); err != nil {
+					return "program " + needs
+				}
+			}
+		}
+	}
+	if os.Getuid() == 0 && c.guarded() {
+		return "a user who is not root"
+	}
+	return ""
+}
+
+// guarded reports whether the case has files that its user must not touch: nothing is
+// forbidden to root.
+func (c *Case) guarded() bool {
+	for _, f := range c.Files {
+		if f.Mode == "0000" || f.Mode == "0555" && f.Dir {
+			return true
+		}
+	}
+	return false
+}

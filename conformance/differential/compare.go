@@ -1,0 +1,224 @@
+package differential
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// Difference is one difference between what Claude Code did and what the other did.
+type Difference struct {
+	// Field says where: frames.system/init.tools.
+	Field string
+	// Want and Got are what is there; absent if nothing is.
+	Want, Got string
+}
+
+const absent = "(absent)"
+
+// String is the difference in one line.
+func (d Difference) String() string {
+	return fmt.Sprintf("%s: %s in place of %s", d.Field, short(d.Got), short(d.Want))
+}
+
+func short(s string) string {
+	s = strings.ReplaceAll(s, "\n", `\n`)
+	if len(s) > 200 {
+		return strings.ToValidUTF8(s[:200], "") + "…"
+	}
+	return s
+}
+
+// Compare returns the differences, in the order of what matters most.
+func Compare(want, got *Observation) []Difference {
+	var all []Difference
+	note := func(d Difference) { all = append(all, d) }
+	items("gates", want.Gates, got.Gates, note)
+	items("files", want.Files, got.Files, note)
+	if len(want.Reads) != len(got.Reads) {
+		note(Difference{"reads.requests", fmt.Sprint(len(want.Reads)), fmt.Sprint(len(got.Reads))})
+	}
+	for i := range min(len(want.Reads), len(got.Reads)) {
+		w, ok := want.Reads[i].Value.([]Item)
+		g, _ := got.Reads[i].Value.([]Item)
+		if ok {
+			items("reads", w, g, note)
+		}
+	}
+	items("structured", want.Structured, got.Structured, note)
+	items("calls", want.Calls, got.Calls, note)
+	items("frames", want.Frames, got.Frames, note)
+	items("result", want.Results, got.Results, note)
+	return all
+}
+
+// items compares two lists, whose longest common sequence of keys is what corresponds.
+func items(channel string, want, got []Item, note func(Difference)) {
+	field := func(i Item) string {
+		if channel == "files" || channel == "result" {
+			return channel
+		}
+		kind, _, _ := strings.Cut(i.Key, ":")
+		return channel + "." + strings.ReplaceAll(kind, " ", "_")
+	}
+	w, g := 0, 0
+	lone := func(wants, gots []Item) {
+		for _, i := range wants {
+			note(Difference{field(i), describe(i), absent})
+		}
+		for _, i := range gots {
+			note(Difference{field(i), absent, describe(i)})
+		}
+	}
+	for _, pair := range common(want, got) {
+		lone(want[w:pair[0]], got[g:pair[1]])
+		w, g = pair[0]+1, pair[1]+1
+		values(field(want[pair[0]]), want[pair[0]].Value, got[pair[1]].Value, note)
+	}
+	lone(want[w:], got[g:])
+}
+
+// common are the indices of the longest common sequence of keys.
+func common(a, b []Item) (pairs [][2]int) {
+	length := make([][]int, len(a)+1)
+	for i := range length {
+		length[i] = make([]int, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i].Key == b[j].Key {
+				length[i][j] = length[i+1][j+1] + 1
+			} else {
+				length[i][j] = max(length[i+1][j], length[i][j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i].Key == b[j].Key:
+			pairs = append(pairs, [2]int{i, j})
+			i, j = i+1, j+1
+		case length[i+1][j] >= length[i][j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return pairs
+}
+
+func describe(i Item) string {
+	if m, ok := i.Value.(map[string]any); ok {
+		if text, ok := m["text"].(string); ok {
+			return text
+		}
+		if o, ok := m["text"].(map[string]any); ok && o["head"] != nil {
+			return fmt.Sprint(o["head"])
+		}
+	}
+	return i.Key + " " + shown(i.Value)
+}
+
+func shown(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// values compares two values.
+func values(field string, want, got any, note func(Difference)) {
+	differs := func() { note(Difference{field, shown(want), shown(got)}) }
+	switch w := want.(type) {
+	case anything:
+	case map[string]any:
+		if _, cut := w["cut"]; cut || w["head"] != nil && w["len"] != nil {
+			if text, ok := got.(string); !ok || !abridged(w, text) {
+				differs()
+			}
+			return
+		}
+		g, ok := got.(map[string]any)
+		if !ok {
+			differs()
+			return
+		}
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			if k == "text_len" { // the length of a text that was left out
+				continue
+			}
+			if v, there := g[k]; there {
+				values(field+"."+k, w[k], v, note)
+			} else if w[k] != nil {
+				note(Difference{field + "." + k, shown(w[k]), absent})
+			}
+		}
+		for _, k := range slices.Sorted(maps.Keys(g)) {
+			if _, there := w[k]; !there && g[k] != nil {
+				note(Difference{field + "." + k, absent, shown(g[k])})
+			}
+		}
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			differs()
+			return
+		}
+		for i := range w {
+			values(field, w[i], g[i], note)
+		}
+	case string:
+		g, ok := got.(string)
+		if !ok || !sameText(w, g) {
+			differs()
+		}
+	case float64:
+		g, ok := got.(float64)
+		switch {
+		case ok && strings.HasSuffix(field, ".retry_delay_ms"): // up to a quarter is jitter
+			ok = max(w, g) <= 1.3*min(w, g)
+		default:
+			ok = ok && w == g
+		}
+		if !ok {
+			differs()
+		}
+	default:
+		if want != got {
+			differs()
+		}
+	}
+}
+
+// sameText compares a text with one that may be cut: by what comes before.
+func sameText(want, got string) bool {
+	for _, mark := range []string{"[cut:", "[... cut]"} {
+		if head, _, cut := strings.Cut(want, mark); cut {
+			return strings.HasPrefix(got, strings.TrimSpace(head))
+		}
+	}
+	return want == got
+}
+
+// abridged reports whether a text is the one that a recording has by its length and sum, or
+// by its length and beginning.
+func abridged(want map[string]any, text string) bool {
+	length, _ := want["len"].(float64)
+	n := int(length)
+	if n != len(text) && n != len([]rune(text)) && n != len(utf16.Encode([]rune(text))) {
+		return false
+	}
+	if sum, ok := want["sha256"].(string); ok {
+		return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] == sum
+	}
+	head, _ := want["head"].(string)
+	return strings.HasPrefix(text, head)
+}

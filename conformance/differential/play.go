@@ -1,0 +1,431 @@
+package differential
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent/embedded"
+	"github.com/agent-troupe/troupe/conformance/modelapi"
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Model is the model of cases that name none.
+const Model = "claude-opus-5-5"
+
+// Agent is who plays a case.
+type Agent struct {
+	// CLI is the path of Claude Code; "": the embedded agent.
+	CLI string
+	// Tools are the built-in tools that are offered; nil: those that the agent offers.
+	Tools []string
+	// Results is how many results to wait for; 0: as many as there are prompts, and those of
+	// turns that end background work.
+	Results int
+}
+
+// limit is how long a case may take.
+const limit = 45 * time.Second
+
+// Play plays a case in a new directory, which it removes.
+func Play(ctx context.Context, c *Case, a Agent) (*Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit) //nolint:contextcheck // a test's
+	defer cancel()
+	root, err := os.MkdirTemp("", "w")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(root) }()
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return nil, err
+	}
+	if c, err = c.at(root); err != nil {
+		return nil, err
+	}
+	place, err := newPlace(root, c)
+	if err != nil {
+		return nil, err
+	}
+	s := &script{c: c, place: place}
+	server, err := modelapi.Start(modelapi.Config{WorkDir: place.Proj, Answer: s.answer, CountTokens: c.tokens})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = server.Close() }()
+	before, err := place.files()
+	if err != nil {
+		return nil, err
+	}
+	t := newTap()
+	o, err := a.options(c, place, server.URL(), t)
+	if err != nil {
+		return nil, err
+	}
+	if err := drive(ctx, c, a, o, t); err != nil {
+		log, _ := t.said()
+		return nil, fmt.Errorf("%w (after %d lines)", err, len(log))
+	}
+	after, err := place.files()
+	if err != nil {
+		return nil, err
+	}
+	log, _ := t.said()
+	return observe(c, place, server, log, changes(before, after)), nil
+}
+
+// tokens is the answer of the endpoint that counts them.
+func (c *Case) tokens(modelapi.Request) int {
+	n := 10
+	_ = json.Unmarshal(c.CountTokens, &n) // none
+	return n
+}
+
+// options are the same for both agents, but for what starts them.
+func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, error) {
+	env := map[string]string{
+		"HOME": p.Home, "TMPDIR": p.Tmp, "PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/bash",
+		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-test-offline",
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false",
+	}
+	maps.Copy(env, c.Env)
+	o := &sdk.Options{
+		Cwd: p.Proj, CleanEnv: true, Env: env, Model: Model,
+		PermissionMode: sdk.PermissionMode(c.Mode), AllowDangerouslySkipPermissions: c.Mode == "bypassPermissions",
+		AllowedTools: c.Settings.Permissions.Allow, DisallowedTools: c.Settings.Permissions.Deny,
+		IncludePartialMessages: c.Partial, CloseTimeout: 5 * time.Second,
+	}
+	if a.Tools != nil {
+		o.Tools = sdk.Only(a.Tools...)
+	}
+	if c.Init.SystemPrompt != nil {
+		o.SystemPrompt = sdk.PromptText(c.Init.SystemPrompt...)
+	}
+	if c.Init.AppendSystemPrompt != "" {
+		o.SystemPrompt = session.SystemPrompt{Preset: true, Append: c.Init.AppendSystemPrompt}
+	}
+	for _, f := range c.Flags {
+		name, value, _ := strings.Cut(f, "=")
+		switch name {
+		case "--model":
+			o.Model = value
+		case "--add-dir":
+			o.AdditionalDirectories = append(o.AdditionalDirectories, value)
+		case "--max-turns":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, err
+			}
+			o.MaxTurns = sdk.Some(n)
+		case "--include-partial-messages":
+			o.IncludePartialMessages = true
+		case "--effort":
+			o.Effort = value
+		case "--fallback-model":
+			o.FallbackModel = value
+		}
+	}
+	for i, h := range c.Hooks {
+		var more []sdk.HookOption
+		if h.Matcher != "" {
+			more = append(more, sdk.Match(h.Matcher))
+		}
+		o.Hooks = append(o.Hooks, sdk.OnHookEvent(h.Event, func(context.Context, *session.HookCall) (json.RawMessage, error) {
+			return c.Hooks[i].Answer, nil
+		}, more...))
+	}
+	if c.Asker == nil || *c.Asker {
+		o.CanUseTool = c.asker()
+	}
+	if c.Host {
+		server, err := hostTools()
+		if err != nil {
+			return nil, err
+		}
+		o.SDKMCPServers = []*sdk.MCPServer{server}
+	}
+	if a.CLI != "" {
+		o.Backend, o.Spawner, o.SettingSources = sdk.Claude(sdk.ClaudeConfig{Path: a.CLI}), t.spawner(), sdk.None()
+		if os.Getuid() == 0 {
+			o.Env["IS_SANDBOX"] = "1" // without it root may not skip permissions
+		}
+		return o, nil
+	}
+	m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{
+		URL: url + "/v1", Key: func(context.Context) (string, error) { return "sk-test-offline", nil },
+		Idle: idle(c.Env),
+	}})
+	o.Backend = t.listen(embedded.New(embedded.Config{Model: m, Dir: filepath.Join(p.Home, ".claude"), Retries: retries(c.Env)}))
+	return o, nil
+}
+
+// idle and retries are what the CLI reads from its environment, and the embedded agent has in
+// its configuration.
+func idle(env map[string]string) time.Duration {
+	n, _ := strconv.Atoi(env["CLAUDE_STREAM_IDLE_TIMEOUT_MS"]) // 0: the default
+	return time.Duration(n) * time.Millisecond
+}
+
+func retries(env map[string]string) int {
+	text, set := env["CLAUDE_CODE_MAX_RETRIES"]
+	n, _ := strconv.Atoi(text)
+	if set && n == 0 {
+		return -1
+	}
+	return n
+}
+
+// asker answers as the case says, and allows when it says nothing.
+func (c *Case) asker() sdk.CanUseTool {
+	var mu sync.Mutex
+	asked := 0
+	return func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		mu.Lock()
+		n := asked
+		asked++
+		mu.Unlock()
+		result := sdk.Allow()
+		if n >= len(c.Answers) {
+			return result, nil
+		}
+		var a struct {
+			Hold    bool           `json:"hold"`
+			Answers map[string]any `json:"answers"`
+		}
+		if err := json.Unmarshal(c.Answers[n], &a); err != nil {
+			return result, err
+		}
+		if a.Hold {
+			<-ctx.Done()
+			return result, context.Cause(ctx)
+		}
+		result = sdk.PermissionResult{}
+		if err := json.Unmarshal(c.Answers[n], &result); err != nil {
+			return result, err
+		}
+		result.Extra = nil
+		if a.Answers != nil {
+			var in map[string]any
+			if err := json.Unmarshal(r.Input, &in); err != nil {
+				return result, err
+			}
+			in["answers"] = a.Answers
+			var err error
+			if result.UpdatedInput, err = json.Marshal(in); err != nil {
+				return result, err
+			}
+		}
+		return result, nil
+	}
+}
+
+type echoInput struct {
+	X string `json:"x"`
+}
+
+// hostTools are tools of this process.
+func hostTools() (*sdk.MCPServer, error) {
+	return sdk.NewMCPServer("srv", "1.2.3",
+		sdk.NewTool("echo", "Says it again.", func(_ context.Context, in echoInput) (*sdk.ToolResult, error) {
+			return sdk.Text("again: " + in.X), nil
+		}),
+		sdk.NewTool("boom", "Fails.", func(context.Context, struct{}) (*sdk.ToolResult, error) {
+			return nil, fmt.Errorf("boom")
+		}),
+		sdk.NewTool("slow", "Takes its time.", func(ctx context.Context, _ struct{}) (*sdk.ToolResult, error) {
+			timer := time.NewTimer(300 * time.Millisecond)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			return sdk.Text("slow done"), nil
+		}),
+	)
+}
+
+// drive sends the prompts of a case, each after the result of the one before.
+func drive(ctx context.Context, c *Case, a Agent, o *sdk.Options, t *tap) error {
+	client := sdk.NewClient(o)
+	if err := client.Connect(ctx); err != nil {
+		return err
+	}
+	events, stop := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	defer stop()
+	tasks.Go(func() {
+		for _, err := range client.Messages(events) {
+			if err != nil {
+				return
+			}
+		}
+	})
+	for _, e := range c.Events {
+		tasks.Go(func() { e.act(events, client, t) })
+	}
+	err := func() error {
+		for i, p := range c.Prompts {
+			if _, err := client.Send(ctx, sdk.UserText(p)); err != nil {
+				return err
+			}
+			if err := t.wait(ctx, func(l []line) bool { return results(l) > i }); err != nil {
+				return fmt.Errorf("wait for the result of prompt %d: %w", i+1, err)
+			}
+		}
+		return a.settle(ctx, c, t)
+	}()
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
+	defer cancel()
+	if closing := client.Close(end); err == nil && closing != nil && ctx.Err() != nil {
+		err = closing
+	}
+	return err
+}
+
+// results counts those in a log.
+func results(log []line) (n int) {
+	for _, l := range log {
+		if l.agent && typeOf(l.text) == "result" {
+			n++
+		}
+	}
+	return n
+}
+
+func typeOf(text []byte) string {
+	var f struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(text, &f) // not a frame
+	return f.Type
+}
+
+// settle waits for turns that follow without a prompt.
+func (a *Agent) settle(ctx context.Context, c *Case, t *tap) error {
+	const most = 10 * time.Second
+	short, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	if a.Results > len(c.Prompts) {
+		_ = t.wait(short, func(l []line) bool { return results(l) >= a.Results }) // what does not come is a difference
+		return ctx.Err()
+	}
+	if a.Results > 0 {
+		return nil
+	}
+	_ = t.wait(short, settled)
+	return ctx.Err()
+}
+
+// settled reports whether the agent is idle, and every task that it has begun has been
+// reported.
+func settled(log []line) bool {
+	state, open, owed := "", map[string]bool{}, false
+	for _, l := range log {
+		if !l.agent {
+			continue
+		}
+		var f struct {
+			Type    string `json:"type"`
+			Subtype string `json:"subtype"`
+			State   string `json:"state"`
+			TaskID  string `json:"task_id"`
+			Status  string `json:"status"`
+		}
+		if json.Unmarshal(l.text, &f) != nil {
+			continue
+		}
+		switch {
+		case f.Type == "result":
+			owed = false
+		case f.Subtype == "session_state_changed":
+			state = f.State
+		case f.Subtype == "task_started":
+			open[f.TaskID] = true
+		case f.Subtype == "task_notification":
+			delete(open, f.TaskID)
+			owed = f.Status != "stopped" && state == "idle"
+		}
+	}
+	return state == "idle" && len(open) == 0 && !owed
+}
+
+// act does what the event says, once.
+func (e *Event) act(ctx context.Context, client *sdk.Client, t *tap) {
+	err := t.wait(ctx, func(log []line) bool {
+		for _, l := range log {
+			var frame map[string]any
+			if l.agent && json.Unmarshal(l.text, &frame) == nil && within(e.After, frame) {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return
+	}
+	timer := time.NewTimer(seconds(e.Delay))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	if e.Do == "interrupt" {
+		_, _ = client.Interrupt(ctx) // what does not work shows as a difference
+		return
+	}
+	_, _ = client.Send(ctx, sdk.UserText(e.Text))
+}
+
+// within reports whether o has the members of part.
+func within(part, o map[string]any) bool {
+	for name, want := range part {
+		got := o[name]
+		inner, ok := want.(map[string]any)
+		if ok {
+			have, _ := got.(map[string]any)
+			if !within(inner, have) {
+				return false
+			}
+			continue
+		}
+		if got != want {
+			return false
+		}
+	}
+	return true
+}
+
+// Tools are the tools that the embedded agent offers.
+func Tools(ctx context.Context) ([]string, error) {
+	c, err := decode(json.RawMessage(`{"name":"tools","mode":"default"}`))
+	if err != nil {
+		return nil, err
+	}
+	o, err := Play(ctx, c, Agent{})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range o.Frames {
+		if frame, ok := f.Value.(map[string]any); ok && f.Key == "system/init" {
+			var names []string
+			list, _ := frame["tools"].([]any)
+			for _, name := range list {
+				names = append(names, fmt.Sprint(name))
+			}
+			return names, nil
+		}
+	}
+	return nil, errors.New("the embedded agent said no system/init")
+}

@@ -1,0 +1,168 @@
+package differential
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Recorded reports how many results the recording of the case has; ok is false for a case
+// that was not recorded.
+func (c *Case) Recorded() (results int, ok bool) {
+	var r recording
+	err := json.Unmarshal(c.raw, &r)
+	return len(r.Result), err == nil && r.Requests != nil
+}
+
+// Recording is what Claude Code did when the case was recorded.
+func (c *Case) Recording() (*Observation, error) {
+	var r recording
+	if err := json.Unmarshal(c.raw, &r); err != nil {
+		return nil, fmt.Errorf("case %q: %w", c.Name, err)
+	}
+	n := &normal{ids: map[string]string{}}
+	o := &Observation{}
+	for _, f := range r.Frames {
+		o.Frames = append(o.Frames, Item{fmt.Sprint(f["subtype"]), n.value("", f)})
+	}
+	for _, a := range r.Asks {
+		o.Gates = append(o.Gates, Item{fmt.Sprintf("ask:%v", a["tool_use_id"]), n.value("", a)})
+	}
+	for _, h := range r.Hooks {
+		o.Gates = append(o.Gates, Item{fmt.Sprintf("hook %v", h.Input["hook_event_name"]), map[string]any{"hook": float64(h.Hook), "input": n.value("", h.Input)}})
+	}
+	for _, s := range r.Structured {
+		o.Structured = append(o.Structured, Item{"result:" + s.ID, map[string]any{"value": n.value("", s.Value), "meta": n.value("", s.Meta)}})
+	}
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		if q.Of != "main" || q.Endpoint != "" {
+			continue
+		}
+		if last := len(o.Reads) - 1; q.Same && last >= 0 {
+			o.Reads = append(o.Reads, o.Reads[last])
+			continue
+		}
+		if q.New == nil {
+			o.Reads = append(o.Reads, Item{"request", anything{}})
+			continue
+		}
+		var blocks []Item
+		for _, b := range q.LastAssistant {
+			blocks = append(blocks, readBlock("assistant", n.value("", b)))
+		}
+		for _, raw := range q.New {
+			var m struct {
+				Role    string `json:"role"`
+				Content any    `json:"content"`
+			}
+			if err := json.Unmarshal(raw, &m); err != nil {
+				return nil, fmt.Errorf("case %q: %w", c.Name, err)
+			}
+			list, ok := m.Content.([]any)
+			if !ok {
+				list = []any{m.Content}
+			}
+			for _, b := range list {
+				blocks = append(blocks, readBlock(m.Role, n.value("", b)))
+			}
+		}
+		o.Reads = append(o.Reads, Item{"request", blocks})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.FilesAfter.Changed)) {
+		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, ".claude/") { // of the workspace
+			o.Files = append(o.Files, Item{name, n.value("", r.FilesAfter.Changed[name])})
+		}
+	}
+	for _, name := range r.FilesAfter.Removed {
+		o.Files = append(o.Files, Item{name, "removed"})
+	}
+	slices.SortFunc(o.Files, func(a, b Item) int { return strings.Compare(a.Key, b.Key) })
+	for _, f := range r.Result {
+		o.Results = append(o.Results, Item{"result", n.value("", f)})
+	}
+	return o, nil
+}
+
+// like reduces what an agent did to what recordings have.
+func (o *Observation) like(want *Observation) *Observation {
+	out := *o
+	out.Calls, out.Frames, out.Gates, out.Results, out.Reads = nil, nil, nil, nil, slices.Clone(o.Reads)
+	asks, hooks := []Item{}, []Item{}
+	for _, f := range o.Frames {
+		if kept, ok := keptFrame(f); ok {
+			out.Frames = append(out.Frames, kept)
+		}
+	}
+	for _, g := range o.Gates {
+		if v, ok := g.Value.(map[string]any); ok && strings.HasPrefix(g.Key, "hook ") {
+			input, _ := v["input"].(map[string]any)
+			delete(input, "transcript_path")
+			hooks = append(hooks, g)
+			continue
+		}
+		asks = append(asks, g)
+	}
+	out.Gates = append(asks, hooks...)
+	for _, r := range o.Results {
+		v, _ := r.Value.(map[string]any)
+		kept := map[string]any{}
+		for _, name := range []string{"subtype", "is_error", "num_turns", "terminal_reason", "stop_reason", "result", "permission_denials", "api_error_status", "errors"} {
+			value, there := v[name]
+			if list, ok := value.([]any); there && (!ok || len(list) > 0) && (value != nil || name != "api_error_status") {
+				kept[name] = value
+			}
+		}
+		out.Results = append(out.Results, Item{"result", kept})
+	}
+	for i := range out.Reads {
+		var has bool
+		if i < len(want.Reads) {
+			blocks, _ := want.Reads[i].Value.([]Item)
+			has = slices.ContainsFunc(blocks, said)
+		}
+		if blocks, ok := out.Reads[i].Value.([]Item); ok && !has {
+			out.Reads[i].Value = slices.DeleteFunc(slices.Clone(blocks), said)
+		}
+	}
+	return &out
+}
+
+func said(i Item) bool { return strings.HasPrefix(i.Key, "said ") }
+
+// keptFrame is a frame as recordings have it, if they have it.
+func keptFrame(f Item) (Item, bool) {
+	frame, _ := f.Value.(map[string]any)
+	message, _ := frame["message"].(map[string]any)
+	content, _ := message["content"].([]any)
+	switch kind, _, _ := strings.Cut(f.Key, ":"); kind {
+	case "assistant/text":
+		if message["model"] != "<synthetic>" {
+			return f, false
+		}
+		kept := map[string]any{"subtype": "assistant <synthetic>", "text": content}
+		if e, there := frame["error"]; there {
+			kept["error"] = e
+		}
+		return Item{"assistant <synthetic>", kept}, true
+	case "user/text":
+		kept := map[string]any{"subtype": "user"}
+		if frame["isSynthetic"] == true {
+			kept["subtype"] = "user synthetic"
+		}
+		block, _ := content[0].(map[string]any)
+		kept["text"] = block["text"]
+		return Item{fmt.Sprint(kept["subtype"]), kept}, true
+	case "system/task_started", "system/task_updated", "system/task_notification", "system/background_tasks_changed",
+		"system/api_retry", "system/permission_denied", "system/status", "system/informational",
+		"system/compact_boundary", "system/model_refusal_no_fallback":
+		kept := maps.Clone(frame)
+		for _, name := range []string{"type", "uuid", "session_id"} {
+			delete(kept, name)
+		}
+		return Item{fmt.Sprint(frame["subtype"]), kept}, frame["status"] != "requesting"
+	}
+	return f, false
+}

@@ -1,0 +1,46 @@
+//go:build conformance
+
+package conformance_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/conformance"
+	"github.com/agent-troupe/troupe/conformance/differential"
+)
+
+// Cases of Claude Code's tools that were recorded elsewhere: TROUPE_TOOL_CASES names the
+// directory. Without it some of those of agent/embedded are played, which plays all.
+func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
+	syscall.Umask(0o022)
+	suite := differential.Recorded(t)
+	suite.NotYet = "../agent/embedded/testdata/not-yet.txt"
+	dir := os.Getenv("TROUPE_TOOL_CASES")
+	all := dir != ""
+	if !all {
+		dir = "../agent/embedded/testdata/cases"
+	}
+	cases, err := differential.Load(dir)
+	require.NoError(t, err)
+	if !all {
+		cases = slices.DeleteFunc(cases, func(c *differential.Case) bool { return !strings.HasPrefix(c.Name, "malformed-") })
+	}
+	suite.Play(t, cases)
+}
+
+// Both agents play the same cases; what they do differs only in what the table allows.
+// testdata/not-yet-live.txt names the cases that differ; it only shrinks.
+func TestEmbeddedLive(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
+	syscall.Umask(0o022)
+	suite := differential.Live(t, conformance.Claude.CLI(t))
+	suite.NotYet, suite.Whole = "testdata/not-yet-live.txt", true
+	cases, err := differential.Load("testdata/embedded")
+	require.NoError(t, err)
+	suite.Play(t, cases)
+}
