@@ -24,9 +24,9 @@ func acpPage() page {
 	return page{text: `Usage: troupe acp [flags]
 
 Is an agent for editors, on stdin and stdout: it speaks the Agent Client Protocol, version 1. The
-editor starts it, and it starts Claude Code, Qoder CLI or the scripted agent for each session. The
-editor says the working directory and the MCP servers, and asks you for permissions. The log goes to
-stderr. The end of stdin, SIGTERM and Ctrl-C end all sessions with their processes.
+editor starts it, and it starts Claude Code, Qoder CLI or another agent for each session. The editor
+says the working directory and the MCP servers, and asks you for permissions. The log goes to stderr.
+The end of stdin, SIGTERM and Ctrl-C end all sessions with their processes.
 `, groups: []flagGroup{{"The agent", acpAgentFlags()}, {"Permissions", ruleFlags()}, {"Sessions", acpFlags()}, {"Log", acpLogFlags()}}}
 }
 
@@ -54,9 +54,11 @@ func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe acp takes no prompt: the editor writes it to stdin", "leave it out"})
 	}
-	if _, err := s.chooseAgent(p.getenv); err != nil {
+	if err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
+	s.tellDemonstration(p.getenv, c)
+	s.tellEndpoint(c)
 	log := c.logger(s.level)
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -27,7 +27,7 @@ func TestAddedAgents(t *testing.T) {
 		"run --agent mine:west hi":        {exitOK, "from west\n", ""},
 		"run --agent mine hi":             {exitUsage, "", "troupe: --agent mine: needs a region\n"},
 		"run --agent mine:x --path /x hi": {exitUsage, "", "troupe: --path is not for the agent mine; leave it out\n"},
-		"run --agent other hi":            {exitUsage, "", `troupe: --agent: "other" is not known; use mine, claude, qoder, embedded, scripted[:FILE] or acp:COMMAND` + "\n"},
+		"run --agent other hi":            {exitUsage, "", `troupe: --agent: "other" is not known; use mine, claude, qoder, embedded, demo, scripted[:FILE] or acp:COMMAND` + "\n"},
 	} {
 		w := newWorld()
 		w.agents = []Agent{mine}

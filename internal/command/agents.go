@@ -15,10 +15,12 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/cloud"
 	"github.com/agent-troupe/troupe/agent/embedded"
+	"github.com/agent-troupe/troupe/agent/embedded/demo"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -26,45 +28,37 @@ import (
 const (
 	nameScripted = "scripted"
 	nameACP      = "acp"
-	knownAgents  = "use claude, qoder, embedded, scripted[:FILE] or acp:COMMAND"
+	knownAgents  = "use claude, qoder, embedded, demo, scripted[:FILE] or acp:COMMAND"
+	noneOnPath   = "no agent is installed (neither claude nor qodercli is on PATH)"
 )
 
-// chooseAgent sets the backend, and says which it is. stoodIn is true when the
-// scripted agent plays because nothing else is there.
-func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err error) {
+// chooseAgent sets the backend, and says which it is.
+func (s *settings) chooseAgent(getenv func(string) string) error {
 	if dir := s.opts.Cwd; dir != "" && s.opts.Spawner == nil {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return false, &usageError{fmt.Sprintf("--cwd: %q is not a directory", dir), "give one that exists"}
+			return &usageError{fmt.Sprintf("--cwd: %q is not a directory", dir), "give one that exists"}
 		}
 	}
 	if s.path != "" {
 		s.opts.PathToExecutable = "" // the flag wins over the file
 	}
 	if (s.path != "" || s.opts.PathToExecutable != "") && s.agent == "" {
-		return false, &usageError{"--path does not say whose program it is", "add --agent claude or --agent qoder"}
-	}
-	if s.agent == "" && s.inCloud() {
-		s.agent = qoder.Name
+		return &usageError{"--path does not say whose program it is", "add --agent claude or --agent qoder"}
 	}
 	if s.agent == "" {
-		switch found := installed(s.variable(getenv)); len(found) {
-		case 0:
-			s.agent, stoodIn = nameScripted, true
-		case 1:
-			s.agent = found[0]
-		default:
-			return false, &usageError{"there is more than one agent: " + strings.Join(found, ", "), "say which with --agent"}
+		if err := s.defaultAgent(getenv); err != nil || s.opts.Backend != nil {
+			return err
 		}
 	}
 	name, file, _ := strings.Cut(s.agent, ":")
 	if i := slices.IndexFunc(s.agents, func(a Agent) bool { return a.Name == name }); i >= 0 {
-		return false, s.addedAgent(&s.agents[i], file)
+		return s.addedAgent(&s.agents[i], file)
 	}
 	if name == nameACP {
-		return false, s.overACP(file, getenv)
+		return s.overACP(file, getenv)
 	}
 	if name != nameScripted && name != s.agent {
-		return false, &usageError{fmt.Sprintf("--agent: only %s takes a file, and only %s a command", nameScripted, nameACP), ""}
+		return &usageError{fmt.Sprintf("--agent: only %s takes a file, and only %s a command", nameScripted, nameACP), ""}
 	}
 	switch name {
 	case claude.Name:
@@ -78,17 +72,52 @@ func (s *settings) chooseAgent(getenv func(string) string) (stoodIn bool, err er
 			s.opts.Auth = qoderAuth(s.variable(getenv))
 		}
 	case embedded.Name:
-		return false, s.embed(getenv)
+		return s.embed(getenv)
+	case demo.Name:
+		return s.demonstrate("")
 	case nameScripted:
-		return stoodIn, s.playScript(file)
+		return s.playScript(file)
 	default:
 		fix := knownAgents
 		for _, a := range s.agents {
 			fix = strings.Replace(fix, "use ", "use "+a.Name+", ", 1)
 		}
-		return false, &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), fix}
+		return &usageError{fmt.Sprintf("--agent: %q is not known", s.agent), fix}
 	}
-	return false, nil
+	return nil
+}
+
+// defaultAgent chooses the agent when no --agent names one: that of a cloud configuration;
+// the embedded agent, if --model or else TROUPE_MODEL says where a model is; the program on
+// PATH; the demonstration. A key in the environment chooses nothing: it would cost money.
+//
+// A model that is a name alone, such as sonnet, is one of a program's, so it does not choose
+// the embedded agent; without a program it is a mistake and no reason for the demonstration.
+func (s *settings) defaultAgent(getenv func(string) string) error {
+	if s.inCloud() {
+		s.agent = qoder.Name
+		return nil
+	}
+	if saysWhere(s.opts.Model) || s.opts.Model == "" && getenv(modelVariable) != "" {
+		return s.embed(getenv)
+	}
+	switch found := installed(s.variable(getenv)); {
+	case len(found) == 1:
+		s.agent = found[0]
+	case len(found) > 1:
+		return &usageError{"there is more than one agent: " + strings.Join(found, ", "), "say which with --agent"}
+	case s.opts.Model != "":
+		return &usageError{fmt.Sprintf("--model: %q is the name of a model alone, and %s", s.opts.Model, noneOnPath), "for the embedded agent write " + modelForms}
+	default:
+		return s.demonstrate(noneOnPath)
+	}
+	return nil
+}
+
+// saysWhere reports whether a model's name has its provider or its endpoint.
+func saysWhere(name string) bool {
+	_, err := model.ParseRef(name)
+	return err == nil || strings.Contains(name, "://")
 }
 
 // addedAgent makes an agent that the program adds the backend.
@@ -136,7 +165,7 @@ func (s *settings) playScript(file string) error {
 	}
 	s.agent = nameScripted
 	script := scripted.Demo()
-	if s.demo = file == ""; !s.demo {
+	if s.unreal = file == ""; !s.unreal {
 		var err error
 		if script, err = scripted.Load(file); err != nil {
 			return &usageError{problem: err.Error()}

@@ -33,15 +33,15 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if err := s.readBatch(p); err != nil {
 		return c.usage(&usageError{problem: err.Error()})
 	}
-	stoodIn, err := s.chooseAgent(p.getenv)
-	if err != nil {
+	if err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
-	s.tellEndpoint(c)
-	if stoodIn && !s.quiet {
-		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
-			"no model, no network, and its commands are not really run; --agent chooses another agent")
+	if err := s.placeDemonstrations(p.getenv); err != nil {
+		c.note("%v", err)
+		return exitStart
 	}
+	s.tellDemonstration(p.getenv, c)
+	s.tellEndpoint(c)
 	s.allow(c)
 	job := &s.batch.job
 	job.Options = &s.opts

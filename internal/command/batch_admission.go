@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"math"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/agent-troupe/troupe/agent/embedded"
+	"github.com/agent-troupe/troupe/agent/embedded/demo"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -36,7 +39,7 @@ func (s *settings) admit() (runtime.Admission, error) {
 	if (a.MaxMemory > 0 || a.MinFreeDisk > 0) && goruntime.GOOS != "linux" {
 		return a, &usageError{"--max-memory and --min-free-disk work on Linux only", "leave them out"}
 	}
-	if !s.gave("starts-per-second") && s.agent != nameScripted && !s.inCloud() {
+	if !s.gave("starts-per-second") && !slices.Contains([]string{nameScripted, embedded.Name, demo.Name}, s.agent) && !s.inCloud() {
 		a.StartsPerSecond = defaultStarts
 	}
 	a.DiskDir = s.batch.job.Out

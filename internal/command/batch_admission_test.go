@@ -45,7 +45,7 @@ func TestStartsPerSecond(t *testing.T) {
 			t.Parallel()
 			s, err := parseBatch(t, append(c.args, "tasks.jsonl"))
 			require.NoError(t, err)
-			_, err = s.chooseAgent(func(string) string { return "" })
+			err = s.chooseAgent(func(string) string { return "" })
 			require.NoError(t, err)
 			a, err := s.admit()
 			require.NoError(t, err)

@@ -87,7 +87,7 @@ func (s *settings) allow(c *console) {
 		s.opts.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			return sdk.Allow(), nil
 		}
-	case s.batch.job.Approvals != nil || s.quiet:
+	case s.batch.job.Approvals != nil || s.quiet || s.demo != nil:
 	case s.isACP():
 		c.note("what the agent asks permission for is denied; --yes allows it")
 	default:

@@ -257,15 +257,6 @@ func TestPromptFromStdin(t *testing.T) {
 	}
 }
 
-func TestScriptedStandsIn(t *testing.T) {
-	t.Parallel()
-	w := newWorld()
-	assert.Equal(t, exitOK, w.run("run", "--yes", "Say hello and run a command"))
-	assert.Contains(t, w.err.String(), "troupe: no agent is installed")
-	assert.Contains(t, w.err.String(), "→ Bash ls\n  ← README.md (and 2 more lines)\n")
-	assert.Equal(t, "Let me look at the working directory.\n\nThat is what there is to see.\n", w.out.String())
-}
-
 func TestBackgroundWorkIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -15,21 +15,25 @@ const (
 	keyVariable   = "TROUPE_MODEL_KEY" // in place of the one that is usual for the server
 )
 
-// embed makes the agent of this process the backend, with the model that --model names.
+// modelForms are the names of models that say where they are.
+const modelForms = "anthropic/NAME, openai/NAME, or http://HOST:PORT/v1#NAME"
+
+// embed makes the agent of this process the backend, with the model that --model names, or
+// else TROUPE_MODEL. Without one it is the demonstration.
 func (s *settings) embed(getenv func(string) string) error {
 	if s.path != "" {
 		return &usageError{"--path is not for the embedded agent, which is a part of this program", "leave it out"}
 	}
-	name := s.opts.Model
+	name, from := s.opts.Model, "--model"
 	if name == "" {
-		name = getenv(modelVariable)
+		name, from = getenv(modelVariable), modelVariable
 	}
 	if name == "" {
-		return &usageError{"--agent embedded needs a model", "name it with --model or " + modelVariable + ": anthropic/NAME, openai/NAME, or http://HOST:PORT/v1#NAME"}
+		return s.demonstrate("the embedded agent has no --model")
 	}
 	ref, err := model.ParseRef(name)
 	if err != nil {
-		return &usageError{problem: "--model: " + err.Error()}
+		return &usageError{problem: from + ": " + err.Error()}
 	}
 	known := model.DefaultProfiles()
 	variable := known.Server(ref.URL).KeyName
@@ -53,7 +57,7 @@ func (s *settings) embed(getenv func(string) string) error {
 	}
 	s.agent, s.opts.Model = embedded.Name, ref.Model
 	s.opts.Backend = embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known})
-	s.endpoint = ref.URL
+	s.endpoint, s.key = ref.URL, variable
 	return nil
 }
 
@@ -66,14 +70,18 @@ func (s *settings) dollars() float64 {
 	return s.opts.MaxBudgetUSD.Or(0)
 }
 
-// tellEndpoint says, before the first request, where requests go and what limits them.
+// tellEndpoint says, before the first request, where requests go, with which key, and what
+// limits them.
 func (s *settings) tellEndpoint(c *console) {
 	if s.endpoint == "" || s.quiet {
 		return
 	}
-	budget := "no limit of money"
+	key, budget := "no key", "none (--max-turns limits a turn)"
+	if s.key != "" {
+		key = "the key in " + s.key
+	}
 	if limit := s.dollars(); limit > 0 {
 		budget = fmt.Sprintf("at most $%g", limit)
 	}
-	c.note("the embedded agent asks %s at %s; %s", s.opts.Model, s.endpoint, budget)
+	c.note("the embedded agent asks %s at %s, with %s; budget: %s", s.opts.Model, s.endpoint, key, budget)
 }

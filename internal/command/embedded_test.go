@@ -28,7 +28,6 @@ func TestModelsOfTheEmbeddedAgent(t *testing.T) {
 		"a key":            {"anthropic/claude-x", "", map[string]string{"ANTHROPIC_API_KEY": "k"}, ""},
 		"another key":      {"anthropic/claude-x", "", map[string]string{"TROUPE_MODEL_KEY": "k"}, ""},
 		"no key":           {"anthropic/claude-x", "", nil, "set ANTHROPIC_API_KEY"},
-		"no model":         {"", "", nil, "TROUPE_MODEL"},
 		"no such provider": {"x/y", "", nil, `no provider is called "x"`},
 		"a name alone":     {"gpt-5", "", nil, "it has no provider"},
 		"a path":           {"http://localhost:1/v1#m", "/x", nil, "--path"},
@@ -40,7 +39,7 @@ func TestModelsOfTheEmbeddedAgent(t *testing.T) {
 		if s.opts.Model, limited = strings.CutPrefix(c.model, "budget "); limited {
 			s.batch.job.Budget = &fleet.Budget{USD: 1}
 		}
-		_, err := s.chooseAgent(func(n string) string { return c.env[n] })
+		err := s.chooseAgent(func(n string) string { return c.env[n] })
 		if c.want != "" {
 			require.ErrorContains(t, err, c.want, name)
 			continue
@@ -71,7 +70,7 @@ func TestRunWithTheEmbeddedAgent(t *testing.T) {
 	w := newWorld()
 	assert.Equal(t, exitOK, w.run("run", "--agent", "embedded", "--model", server.URL+"/v1#qwen", "--yes", "--cwd", dir, "--env", "XDG_STATE_HOME="+t.TempDir(), "Make a file."))
 	assert.Contains(t, w.out.String(), "It is made.")
-	assert.Contains(t, w.err.String(), "asks qwen at "+server.URL+"/v1; no limit of money")
+	assert.Contains(t, w.err.String(), "asks qwen at "+server.URL+"/v1, with no key; budget: none")
 	_, err := os.Stat(filepath.Join(dir, "made.txt"))
 	require.NoError(t, err)
 	require.Len(t, bodies, 2)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,7 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		"run hi --log-level loud":            `--log-level: "loud" is not debug, info, warn or error`,
 		"run hi --mcp-config {}":             `--mcp-config: not an MCP configuration: the key "mcpServers" is missing`,
 		"run hi --mcp-config /none.json":     `--mcp-config: open /none.json: no such file or directory`,
-		"run hi --agent gpt":                 `--agent: "gpt" is not known; use claude, qoder, embedded, scripted[:FILE] or acp:COMMAND`,
+		"run hi --agent gpt":                 `--agent: "gpt" is not known; use claude, qoder, embedded, demo, scripted[:FILE] or acp:COMMAND`,
 		"run hi --agent acp":                 `--agent: acp has no command; write it after the colon, such as --agent "acp:gemini --experimental-acp"`,
 		"run hi --agent acp:\"x":             `--agent: the command of acp: 1:1: reached EOF without closing quote ` + "`\"`",
 		"run hi --agent acp:x --path /x":     `--path is not for an agent of the Agent Client Protocol: --agent has its whole command; leave it out`,
@@ -111,39 +112,79 @@ func TestSettings(t *testing.T) {
 	}, s.opts)
 }
 
+// The flags come first, then the model that says where it is, then what is installed, then
+// the demonstration.
 func TestChooseAgent(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir()
+	bin, both := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), nil, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "qodercli"), nil, 0o600)) // cannot be run
+	for _, name := range []string{"claude", "qodercli"} {
+		require.NoError(t, os.WriteFile(filepath.Join(both, name), nil, 0o700))
+	}
+	const local = "http://localhost:1/v1#m"
+	type env = map[string]string
 	for name, c := range map[string]struct {
-		env     map[string]string
-		agent   string
-		want    string
-		stoodIn bool
+		env          env
+		agent, model string
+		want, says   string // the agent, or the mistake
 	}{
-		"on PATH":       {map[string]string{"PATH": "relative:" + bin}, "", "claude", false},
-		"by variable":   {map[string]string{"QODERCLI_PATH": "/q"}, "", "qoder", false},
-		"none":          {nil, "", "scripted", true},
-		"named":         {nil, "qoder", "qoder", false},
-		"by protocol":   {map[string]string{"FLAG": "a b"}, `acp:npx "$FLAG"`, "acp", false},
-		"scripted":      {map[string]string{"PATH": bin}, "scripted", "scripted", false},
-		"from a script": {nil, scriptedSession, "scripted", false},
+		"on PATH":                    {env{"PATH": "relative:" + bin}, "", "", "claude", ""},
+		"by variable":                {env{"QODERCLI_PATH": "/q"}, "", "", "qoder", ""},
+		"two":                        {env{"PATH": both}, "", "", "", "more than one agent: claude, qoder"},
+		"none":                       {nil, "", "", "demo", ""},
+		"named":                      {nil, "qoder", "", "qoder", ""},
+		"by protocol":                {env{"FLAG": "a b"}, `acp:npx "$FLAG"`, "", "acp", ""},
+		"scripted":                   {env{"PATH": bin}, "scripted", "", "scripted", ""},
+		"from a script":              {nil, scriptedSession, "", "scripted", ""},
+		"the demonstration":          {env{"PATH": bin}, "demo", "", "demo", ""},
+		"embedded without a model":   {env{"PATH": bin}, "embedded", "", "demo", ""},
+		"embedded by variable":       {nil, "embedded", "VAR " + local, "embedded", ""},
+		"a model with its place":     {env{"PATH": bin}, "", local, "embedded", ""},
+		"two, and a model":           {env{"PATH": both}, "", local, "embedded", ""},
+		"a provider's model":         {env{"PATH": bin, "OPENAI_API_KEY": "k"}, "", "openai/gpt-5", "embedded", ""},
+		"a model without its key":    {env{"PATH": bin}, "", "openai/gpt-5", "", "set OPENAI_API_KEY"},
+		"a variable":                 {env{"PATH": bin}, "", "VAR " + local, "embedded", ""},
+		"a variable and a program":   {nil, "claude", "VAR " + local, "claude", ""},
+		"a variable, no endpoint":    {env{"PATH": bin}, "", "VAR gpt-5", "", "TROUPE_MODEL: "},
+		"a model of the program":     {env{"PATH": bin}, "", "sonnet", "claude", ""},
+		"a model of none":            {nil, "", "sonnet", "", `"sonnet" is the name of a model alone`},
+		"the model of a named agent": {nil, "claude", "anthropic/x", "claude", ""},
+		"an endpoint, no model":      {env{"PATH": bin}, "", "http://localhost:1/v1", "", "no model is named behind a #"},
+		"one that Bedrock names":     {env{"PATH": bin}, "", "arn:aws:bedrock:us-east-1:1:inference-profile/x", "claude", ""},
+		"a model of the scripted":    {nil, "scripted", "haiku", "scripted", ""},
+		"a model of the demo":        {nil, "demo", local, "", "the demonstration has its own model"},
+		"keys alone":                 {env{"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "TROUPE_MODEL_KEY": "k"}, "", "", "demo", ""},
+		"keys and a program":         {env{"PATH": bin, "ANTHROPIC_API_KEY": "k"}, "", "", "claude", ""},
 	} {
 		s := &settings{agent: c.agent}
-		stoodIn, err := s.chooseAgent(func(n string) string { return c.env[n] })
+		if variable, ok := strings.CutPrefix(c.model, "VAR "); ok {
+			c.env = maps.Clone(c.env)
+			if c.env == nil {
+				c.env = env{}
+			}
+			c.env["TROUPE_MODEL"] = variable
+		} else {
+			s.opts.Model = c.model
+		}
+		err := s.chooseAgent(func(n string) string { return c.env[n] })
+		if c.says != "" {
+			require.ErrorContains(t, err, c.says, name)
+			continue
+		}
 		require.NoError(t, err, name)
-		assert.Equal(t, c.stoodIn, stoodIn, name)
 		assert.Equal(t, c.want, s.agent, name)
 		assert.Equal(t, c.want, s.opts.Backend.AgentName(), name)
 		assert.Equal(t, c.want == "qoder", s.opts.Auth != nil, name)
+		assert.Equal(t, c.want == "demo", s.demo != nil, name)
+		assert.Empty(t, s.opts.Cwd, name+": to choose makes no directory")
 	}
 }
 
 func TestQoderTokenFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := &settings{agent: "qoder"}
-	_, err := s.chooseAgent(func(n string) string { return map[string]string{"QODER_PERSONAL_ACCESS_TOKEN": "t"}[n] })
+	err := s.chooseAgent(func(n string) string { return map[string]string{"QODER_PERSONAL_ACCESS_TOKEN": "t"}[n] })
 	require.NoError(t, err)
 	assert.Equal(t, sdk.AccessTokenFromEnv(""), s.opts.Auth)
 }

@@ -48,13 +48,13 @@ func (p *page) String() string {
 // rootPage lists the commands.
 func rootPage(commands []*cobra.Command) page {
 	var b strings.Builder
-	b.WriteString("troupe runs coding agents: Claude Code, Qoder CLI, or a scripted agent that is built in.\n\nUsage:\n")
+	b.WriteString("troupe runs coding agents: Claude Code, Qoder CLI, or one that is built in, with any model.\n\nUsage:\n")
 	for _, c := range commands {
 		fmt.Fprintf(&b, "  troupe %-21s%s\n", c.Use, c.Short)
 	}
 	return page{text: b.String(), end: `
 Try it without an agent, a network or an account:
-  troupe run --agent scripted "Say hello and run a command"
+  troupe run --agent demo "Say hello and run a command"
 `}
 }
 
@@ -70,8 +70,11 @@ the prompt from stdin. Text that is piped in beside a prompt is added to it:
 The agent's answer goes to stdout, everything else to stderr. When the agent asks for permission,
 troupe asks you if stderr is a terminal, and denies the call if it is not; answer with y, n, a
 (always, until the session ends), ? (help) or a sentence that says why not. --yes, --no and
---allowed-tools decide without asking. Without a terminal, the calls of the scripted agent's own
-demonstration are allowed, because they run nothing.
+--allowed-tools decide without asking.
+
+Without --agent, the agent is the embedded one if --model (or TROUPE_MODEL) says where the model is,
+as in anthropic/NAME; else the one that is installed; else a demonstration, which needs nothing and
+works in a temporary directory. A key in the environment alone starts nothing that costs money.
 
 Ctrl-C interrupts the agent, a second Ctrl-C closes the session, a third one kills the agent.
 `, groups: []flagGroup{

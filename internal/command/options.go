@@ -63,7 +63,7 @@ func optionsCommand(_ context.Context, p process, c *console, s *settings) int {
 	}
 	err := s.appendPrompt()
 	if err == nil {
-		_, err = s.chooseAgent(p.getenv)
+		err = s.chooseAgent(p.getenv)
 	}
 	if err != nil {
 		return c.usage(err)
@@ -82,7 +82,7 @@ func optionsRun(ctx context.Context, p process, c *console, own, s *settings) in
 	}
 	err := cmp.Or(own.complete(), s.completeSession())
 	if err == nil {
-		_, err = s.chooseAgent(p.getenv)
+		err = s.chooseAgent(p.getenv)
 	}
 	if err == nil {
 		err = s.completeResume(ctx)

@@ -27,7 +27,7 @@ type decider struct {
 	console     *console
 	yes, no     bool
 	quiet       bool
-	demo        bool    // the calls run nothing
+	unreal      bool    // the calls run nothing
 	attended    bool    // a person reads stderr
 	editor      *editor // of a conversation; nil without one
 	openAnswers func() (io.Reader, error)
@@ -44,7 +44,7 @@ type decider struct {
 }
 
 func newDecider(s *settings, p process, c *console) *decider {
-	d := &decider{console: c, yes: s.yes, no: s.no, quiet: s.quiet, demo: s.demo, attended: p.stderrTTY, openAnswers: p.openTTY, turn: make(chan struct{}, 1)}
+	d := &decider{console: c, yes: s.yes, no: s.no, quiet: s.quiet, unreal: s.unreal, attended: p.stderrTTY, openAnswers: p.openTTY, turn: make(chan struct{}, 1)}
 	if p.stdinTTY {
 		d.openAnswers = func() (io.Reader, error) { return p.stdin, nil }
 	}
@@ -78,7 +78,7 @@ func (d *decider) decide(ctx context.Context, req *sdk.ToolPermissionRequest) (s
 	switch {
 	case err != nil && question:
 		return d.deny(req, deniedQuestions, "there is no terminal to ask on")
-	case err != nil && d.demo:
+	case err != nil && d.unreal:
 		if !d.quiet {
 			d.console.note("allowed %s: there is no terminal to ask on, and the scripted agent's calls run nothing", printable(req.ToolName))
 		}

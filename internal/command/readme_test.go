@@ -22,18 +22,18 @@ func TestReadmeListsTheExitCodes(t *testing.T) {
 	}
 }
 
-// What the README tells a new user to run, works.
+// What the README tells a new user to run, works, and says what it is.
 func TestReadmeCommand(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	prompt := regexp.MustCompile(`go run \./cmd/troupe run "([^"]+)"`).FindSubmatch(readme)
 	require.NotNil(t, prompt)
-	w := newWorld()
+	w := newUser(t, nil)
 	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
-	assert.Contains(t, w.err.String(), "so the scripted agent is used")
+	assert.Contains(t, w.err.String(), "so this is the demonstration")
 	assert.Contains(t, w.err.String(), "→ Bash")
-	assert.Contains(t, w.err.String(), "troupe: allowed Bash: there is no terminal to ask on")
-	assert.Contains(t, w.err.String(), "← README.md", "the call succeeds")
-	assert.NotEmpty(t, w.out.String())
+	assert.Contains(t, w.err.String(), "✗ Exit code 1", "it fails before it is repaired")
+	assert.NotContains(t, w.err.String(), "denied")
+	assert.Contains(t, w.out.String(), "The check passes")
 }

@@ -33,18 +33,18 @@ func runCommand(ctx context.Context, p process, c *console, s *settings) int {
 // perform runs a session to its end and returns the exit code. prepare sets how it
 // is played.
 func perform(ctx context.Context, p process, c *console, s *settings, prepare func(*runner, *decider)) int {
-	stoodIn, err := s.chooseAgent(p.getenv)
-	if err != nil {
+	if err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
 	if err := s.completeResume(ctx); err != nil {
 		return c.usage(err)
 	}
-	s.tellEndpoint(c)
-	if stoodIn && !s.quiet {
-		c.note("no agent is installed (neither claude nor qodercli is on PATH), so the scripted agent is used:\n" +
-			"no model, no network, and its commands are not really run; --agent chooses another agent")
+	if err := s.placeDemonstration(p.getenv, c); err != nil {
+		c.note("%v", err)
+		return exitStart
 	}
+	s.tellDemonstration(p.getenv, c)
+	s.tellEndpoint(c)
 	// The command itself prints what events would log.
 	rt, err := runtime.New(runtime.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -88,7 +88,7 @@ func TestResumeByPrefix(t *testing.T) {
 	}
 	s, err := parseRun(t, []string{"-a", "claude", "-C", dir, "-e", "CLAUDE_CONFIG_DIR=" + home, "--resume", "5e55a", "go"})
 	require.NoError(t, err)
-	_, err = s.chooseAgent(func(string) string { return "" })
+	err = s.chooseAgent(func(string) string { return "" })
 	require.NoError(t, err)
 	require.NoError(t, s.completeResume(t.Context()))
 	assert.Equal(t, "5e55aaaa-0000-4000-8000-000000000001", s.opts.Resume)

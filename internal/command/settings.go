@@ -20,8 +20,10 @@ type settings struct {
 	config     string   // a file of options, or ""
 	agent      string   // "" for whatever is installed
 	path       string
-	endpoint   string // of the embedded agent's model
-	demo       bool   // the agent plays the built-in script, whose commands are not run
+	endpoint   string         // of the embedded agent's model
+	key        string         // the variable of its key; "": none
+	demo       *demonstration // nil: another agent
+	unreal     bool           // the agent plays the built-in script, whose commands are not run
 	output     string
 	partial    bool
 	quiet      bool
@@ -56,10 +58,10 @@ func quietFlag() []flagSpec {
 
 func agentFlags() []flagSpec {
 	return []flagSpec{
-		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, embedded (in this program; needs --model), scripted[:FILE] (a script in YAML), or acp:COMMAND (an agent of the Agent Client Protocol); default: the installed one", set: text(func(s *settings) *string { return &s.agent })},
+		{name: "agent", short: "a", arg: "NAME", help: "claude, qoder, embedded (in this program, with --model), demo (the same with a few built-in rules as its model), scripted[:FILE] (a script in YAML), or acp:COMMAND (an agent of the Agent Client Protocol); default: embedded if --model says where the model is, else the installed one, else demo", set: text(func(s *settings) *string { return &s.agent })},
 		{name: "config", arg: "FILE", help: "a file of options in YAML or JSON; flags override it", set: text(func(s *settings) *string { return &s.config })},
 		{name: "path", arg: "FILE", option: "PathToExecutable", help: "the agent's program, if it is not on PATH; needs --agent", set: text(func(s *settings) *string { return &s.path })},
-		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model; of the embedded agent: anthropic/NAME, openai/NAME, or URL#NAME", set: text(func(s *settings) *string { return &s.opts.Model })},
+		{name: "model", short: "m", arg: "NAME", option: "Model", help: "the model; anthropic/NAME, openai/NAME or URL#NAME is one of the embedded agent, as is the variable TROUPE_MODEL", set: text(func(s *settings) *string { return &s.opts.Model })},
 		{name: "system-prompt", arg: "TEXT", option: "SystemPrompt", help: "replaces the agent's system prompt", set: func(s *settings, v string) error { s.opts.SystemPrompt = sdk.PromptText(v); return nil }},
 		{name: "append-system-prompt", arg: "TEXT", help: "adds to the agent's system prompt", set: text(func(s *settings) *string { return &s.appendText })},
 		{name: "max-turns", arg: "N", option: "MaxTurns", help: "the most model calls of a turn", set: func(s *settings, v string) error {
