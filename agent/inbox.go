@@ -158,13 +158,15 @@ func (e *engine) startTurn() {
 func (e *engine) inject(t *Turn) {
 	kept := e.inbox[:0]
 	for _, msg := range e.inbox {
-		if msg.apart || msg.origin != nil {
+		if msg.apart && msg.origin == nil || msg.origin != nil && e.cfg.Live == nil {
 			kept = append(kept, msg)
 			continue
 		}
 		e.replay(msg)
 		e.begin(msg)
-		t.injected = append(t.injected, msg)
+		if msg.origin == nil {
+			t.injected = append(t.injected, msg)
+		}
 		if e.cfg.Live != nil {
 			e.recordPrompt(msg)
 		}

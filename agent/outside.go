@@ -126,6 +126,13 @@ const joinGrace = 5 * time.Second
 // returns the reason, and at most 5 s later: a task that does not heed its context is left
 // behind.
 func (s *Strand) Do(fn func(ctx context.Context) error) error {
+	return s.DoReporting(func(ctx context.Context, _ func(func())) error { return fn(ctx) })
+}
+
+// DoReporting is [Strand.Do] for a task that has something to say before it ends: the strand
+// runs what the task gives to report, in that order. report returns at once. What it is given
+// after an abort is not run.
+func (s *Strand) DoReporting(fn func(ctx context.Context, report func(func())) error) error {
 	o := s.e.outside
 	if o == nil {
 		return ErrNoWake
@@ -134,14 +141,40 @@ func (s *Strand) Do(fn func(ctx context.Context) error) error {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	var done atomic.Bool
+	var done, some atomic.Bool
+	var mu sync.Mutex
+	var reports []func()
+	report := func(r func()) {
+		mu.Lock()
+		reports = append(reports, r)
+		mu.Unlock()
+		some.Store(true)
+		o.poke()
+	}
 	var result error
-	o.start(func() error { return fn(ctx) }, func(err error) {
+	o.start(func() error { return fn(ctx, report) }, func(err error) {
 		result = err
 		done.Store(true)
 	})
 	began := s.e.now()
-	err := s.wait(-1, done.Load)
+	var err error
+	for err == nil {
+		if err = s.wait(-1, func() bool { return done.Load() || some.Load() }); err != nil {
+			break
+		}
+		over := done.Load() // what was reported before is there
+		some.Store(false)
+		mu.Lock()
+		said := reports
+		reports = nil
+		mu.Unlock()
+		for _, r := range said {
+			r()
+		}
+		if over {
+			break
+		}
+	}
 	cancel(err)
 	if err != nil && !errors.Is(err, errOver) {
 		_ = s.park(nil, joinGrace, done.Load) // the reason is what counts

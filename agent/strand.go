@@ -71,6 +71,14 @@ func (e *engine) spawn(sc *scope, fn func(*Strand)) *Strand {
 	return s
 }
 
+// Err returns why the strand's turn or task was ended from outside; nil while it runs.
+func (s *Strand) Err() error {
+	if s.e.exit != nil {
+		return errOver
+	}
+	return s.scope.cause()
+}
+
 // Sleep waits for d. It returns early, with the reason, when the strand's turn
 // or task is aborted.
 func (s *Strand) Sleep(d time.Duration) error {

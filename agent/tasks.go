@@ -20,6 +20,10 @@ type Task struct {
 	toolUseID string
 	over      bool
 	then      func(*Turn) error
+	file      string  // of its output, if that is real
+	command   string  // of a real shell command
+	strand    *Strand // of a real task in the background
+	beats     int     // so often the host has read that it runs
 }
 
 // AgentSpec describes a sub-agent.
@@ -229,11 +233,14 @@ func (t *Task) ended(err error, summary string) {
 	}
 	t.notify(status, summary)
 	t.e.tasksChanged()
-	t.e.enqueue(&message{
-		uuid: t.e.ids.uuid(), query: true, origin: t,
-		prompt: "<task-notification>\n<task-id>" + t.ID + "</task-id>\n<status>" + status +
-			"</status>\n<summary>" + summary + "</summary>\n</task-notification>",
-	})
+	t.tell("<task-notification>\n<task-id>" + t.ID + "</task-id>\n<status>" + status +
+		"</status>\n<summary>" + summary + "</summary>\n</task-notification>")
+}
+
+// tell has the model read that the task has ended: in the turn that runs, or in one of its
+// own.
+func (t *Task) tell(prompt string) {
+	t.e.enqueue(&message{uuid: t.e.ids.uuid(), query: true, origin: t, prompt: prompt})
 }
 
 // notify takes the task off the level and reports its end.
@@ -247,13 +254,19 @@ func (t *Task) notify(status, summary string) {
 	if status == "stopped" {
 		patch = "killed"
 	}
-	t.e.system("task_updated", Object{
-		"task_id": t.ID, "run_id": t.RunID, "patch": Object{"status": patch},
-	})
+	change := Object{"status": patch}
+	if t.e.cfg.Live != nil && t.e.cfg.Now != nil {
+		change["end_time"] = t.e.cfg.Now().UnixMilli()
+	}
+	t.updated(change)
 	t.e.system("task_notification", Object{
 		"task_id": t.ID, "run_id": t.RunID, "tool_use_id": t.toolUseID, "status": status,
 		"output_file": t.outputFile(), "summary": summary,
 	})
+}
+
+func (t *Task) updated(patch Object) {
+	t.e.system("task_updated", Object{"task_id": t.ID, "run_id": t.RunID, "patch": patch})
 }
 
 // stop kills the task.
@@ -320,6 +333,9 @@ func (e *engine) taskList() []any {
 }
 
 func (t *Task) outputFile() string {
+	if t.e.cfg.Live != nil {
+		return t.file
+	}
 	return "/tmp/agent/" + t.e.session.id + "/tasks/" + t.ID + ".output"
 }
 

@@ -91,17 +91,27 @@ func (s *Strand) Command(toolUseID, description string, d time.Duration) error {
 			return err
 		}
 		if done += step; done%heartbeat == 0 && done < d {
-			s.e.emit(Object{
-				"type": "tool_progress", "tool_use_id": toolUseID + "-heartbeat-" + strconv.Itoa(beats),
-				"tool_name": "Bash", "parent_tool_use_id": toolUseID,
-				"elapsed_time_seconds": int(done.Seconds()), "heartbeat": true,
-			})
+			task.beat(beats, done)
 			beats++
 		}
 	}
-	s.e.system("task_notification", Object{
-		"task_id": task.ID, "run_id": task.RunID, "tool_use_id": toolUseID,
-		"status": "completed", "output_file": "", "summary": description,
-	})
+	task.hidden("completed")
 	return nil
+}
+
+// beat says that a command in the foreground still runs.
+func (t *Task) beat(n int, elapsed time.Duration) {
+	t.e.emit(Object{
+		"type": "tool_progress", "tool_use_id": t.toolUseID + "-heartbeat-" + strconv.Itoa(n),
+		"tool_name": "Bash", "parent_tool_use_id": t.toolUseID,
+		"elapsed_time_seconds": int(elapsed.Seconds()), "heartbeat": true,
+	})
+}
+
+// hidden ends a command in the foreground that was shown as a task.
+func (t *Task) hidden(status string) {
+	t.e.system("task_notification", Object{
+		"task_id": t.ID, "run_id": t.RunID, "tool_use_id": t.toolUseID,
+		"status": status, "output_file": "", "summary": t.Description,
+	})
 }

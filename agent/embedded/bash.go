@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -21,228 +20,157 @@ import (
 const (
 	shellTimeout    = 2 * time.Minute
 	shellMaxTimeout = 10 * time.Minute
-	maxShown        = 30000    // characters of an output that the model reads
-	maxShownFailed  = 10000    // of one of a command that failed
-	maxKept         = 16 << 20 // bytes of an output that are kept
-	sweepLimit      = 5 * time.Second
 )
 
-// bash is the tool Bash, as Claude Code 2.1.329 has it (observed), but for background tasks:
-// at its timeout a command ends, and no process that it started lives on.
-func bash() *tool {
-	return &tool{
+// bash is the tool Bash, as Claude Code 2.1.329 has it (observed).
+func bash(background bool) *tool {
+	t := &tool{
 		name:  "Bash",
 		about: "Runs a command in a new bash. The result is what it prints. The directory to which it changes is kept for the next command, if it succeeds and stays in the working directories. timeout is in milliseconds: 120000 if none is given, at most 600000.",
 		params: []param{
 			{name: "command", kind: "string", about: "The command.", required: true},
 			{name: "timeout", kind: "number", about: "In milliseconds."},
 			{name: "description", kind: "string", about: "What it does, in a few words."},
-			{name: "run_in_background", kind: "boolean", about: "Not supported yet."},
 			{name: "dangerouslyDisableSandbox", kind: "boolean", about: "Not used."},
 		},
 		beside: func(h *hands, in agent.Object) bool { return h.readsOnly(str(in, "command")) },
-		check: func(_ *hands, in agent.Object) string {
-			if background, _ := in["run_in_background"].(bool); background {
-				return "Background commands are not supported by this agent yet. Run the command in the foreground."
-			}
-			return ""
-		},
-		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult { return h.shell(ctx, in) },
+		check:  func(_ *hands, in agent.Object) string { return blockedSleep(in, background) },
+		act:    (*talk).shell,
 	}
+	if background {
+		t.about += " With run_in_background the command goes on while you do other things: its output is in a file, and you are told when it has ended. A command that reaches its timeout goes on in the background, too."
+		t.params = slices.Insert(t.params, 3, param{name: "run_in_background", kind: "boolean", about: "Do not wait for the command."})
+	}
+	return t
 }
 
-// script runs a command so that its errors name it as bash does, everything it prints is one
-// stream, and its directory is known if it succeeds.
-const script = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+// run is a call of Bash.
+type run struct {
+	t           *talk
+	l           *agent.Lane
+	s           *agent.Strand
+	call        string // its id
+	task        string // the id of the task that it becomes in the background
+	command     string
+	description string
+	limit       time.Duration // in the foreground; 0: it is to run in the background
+	noSandbox   any           // the input's dangerouslyDisableSandbox, nil without
+	where       string        // the file that gets the directory in which the command ends
+	shown       *agent.Task
+}
 
-// shell runs a command, and returns when the shell has ended and nothing of it is left.
-func (h *hands) shell(ctx context.Context, in agent.Object) agent.ToolResult {
-	command, dir := str(in, "command"), h.dir()
-	if _, err := os.Stat(dir); err != nil {
-		h.move(h.root)
-		return failure("Working directory %q no longer exists, so this command was not run. Shell cwd recovered to %q: re-issue the command if it still makes sense there.", dir, h.root)
+// refused takes the place of a command that nobody waits for any more.
+var refused = &command{}
+
+// shell runs a command. In the foreground it returns when the shell has ended and nothing of
+// it is left. What runs then belongs to a task in the background.
+func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Object) (agent.ToolResult, error) {
+	r := &run{
+		t: t, l: l, s: s, call: call, task: l.NewTaskID(), command: str(in, "command"), description: str(in, "description"),
+		limit: t.hands.timeout(), noSandbox: in["dangerouslyDisableSandbox"],
 	}
-	scratch, err := h.scratch()
-	if err != nil {
-		return failure("%s", err)
+	if r.description == "" {
+		r.description = r.command
 	}
-	where := filepath.Join(scratch, fmt.Sprintf("cwd-%016x", h.seams.Rand.Uint64()))
-	defer func() { _ = os.Remove(where) }() // it may not be there
-	limit := h.timeout()
 	if ms, given := number(in, "timeout"); given && ms > 0 {
-		limit = time.Duration(min(ms, float64(shellMaxTimeout/time.Millisecond)) * float64(time.Millisecond))
+		r.limit = time.Duration(min(ms, float64(shellMaxTimeout/time.Millisecond)) * float64(time.Millisecond))
 	}
-	out, status, err := h.execute(ctx, limit, session.Command{
-		Path: "/bin/bash", Args: []string{"-c", script, "/bin/bash", command, where}, Dir: dir, Env: h.env,
+	if background, _ := in["run_in_background"].(bool); background {
+		r.limit = 0
+	}
+	var result agent.ToolResult
+	var running atomic.Pointer[command] // what has not ended: the strand takes it, or nobody
+	err := s.DoReporting(func(ctx context.Context, report func(func())) error {
+		var c *command
+		if result, c = r.do(ctx, report); c != nil && !running.CompareAndSwap(nil, c) {
+			_, _ = c.end()
+		}
+		return nil
 	})
-	timedOut := errors.Is(err, errTimedOut)
-	if err != nil && !timedOut {
-		return failure("%s", err)
+	if err != nil {
+		r.shown.Hide("stopped")
+		if c := running.Swap(refused); c != nil {
+			t.seams.Exec.Go(func() { _, _ = c.end() })
+		}
+		return result, err
 	}
-	code := exitCode(status)
-	text := strings.TrimRight(trimLeadingBlank(toUTF8(out)), " \t\r\n\v\f")
-	meaning := ""
-	switch {
-	case timedOut:
-		return failure("%s", cut(join("Exit code 143", fmt.Sprintf("Command timed out after %ds", int((limit+time.Second-1)/time.Second)), capped(text))))
-	case code != 0:
-		if meaning = noError(command, code); meaning == "" {
-			return failure("%s", cut(join(fmt.Sprintf("Exit code %d", code), capped(text))))
+	if c := running.Load(); c != nil {
+		return r.goOn(c), nil
+	}
+	status := "completed"
+	if result.IsError {
+		status = "failed"
+	}
+	r.shown.Hide(status)
+	return result, nil
+}
+
+// do runs the command until it has ended, or is to go on in the background: then it is
+// returned. It is a task.
+func (r *run) do(ctx context.Context, report func(func())) (agent.ToolResult, *command) {
+	h := r.t.hands
+	c, err := r.start(ctx)
+	if err != nil {
+		return failure("%s", err), nil
+	}
+	if r.limit > 0 {
+		stop := r.show(report)
+		limited, cancel := context.WithCancelCause(ctx)
+		timer := h.seams.Clock.AfterFunc(r.limit, func() { cancel(errTimedOut) })
+		err = c.wait(limited)
+		timer.Stop()
+		cancel(nil)
+		stop()
+		if timedOut := errors.Is(err, errTimedOut) && ctx.Err() == nil; !timedOut || !r.t.background {
+			status, reaped := c.end()
+			defer func() { _ = os.Remove(r.where) }() // it may not be there
+			if err == nil {
+				err = reaped
+			}
+			return r.result(c, status, err), nil
 		}
 	}
-	note := ""
-	if now, err := os.ReadFile(where); err == nil {
-		note = h.moved(strings.TrimRight(string(now), "\n"))
-	}
-	structured := agent.Object{"stdout": text, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": silent(command)}
-	if off, given := in["dangerouslyDisableSandbox"]; given {
-		structured["dangerouslyDisableSandbox"] = off
-	}
-	if meaning != "" {
-		structured["returnCodeInterpretation"] = meaning
-	}
-	if note != "" {
-		structured["stderr"] = note
-	}
-	shown := text
-	if n := len([]rune(text)); n > maxShown {
-		var failed *agent.ToolResult
-		if shown, failed = h.persist(scratch, text); failed != nil {
-			return *failed
+	dir, err := h.keep("tasks")
+	if file := filepath.Join(dir, r.task+".output"); err == nil {
+		if err = h.disk.ask(diskMake, file); err == nil {
+			c.before, err = c.out.spill(file)
 		}
-		structured["stdout"] = string([]rune(text)[:maxShown])
 	}
-	if shown == "" && note == "" {
-		shown = "(Bash completed with no output)"
+	if err != nil {
+		_, _ = c.end()
+		return failure("The output of the command could not be kept, so it was ended: %s", err), nil
 	}
-	return agent.ToolResult{Content: shown + note, Structured: structured}
+	return agent.ToolResult{}, c
 }
 
 // errTimedOut says that a command has reached its timeout.
 var errTimedOut = errors.New("the command has timed out")
 
-// execute runs a process to its end and returns what it wrote to stdout. When ctx ends or the
-// limit is reached, the process is killed. In any case nothing that it started is left.
-func (h *hands) execute(ctx context.Context, limit time.Duration, c session.Command) ([]byte, session.ExitStatus, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	timer := h.seams.Clock.AfterFunc(limit, func() { cancel(errTimedOut) })
-	defer timer.Stop()
-	p, err := h.seams.Spawner.Spawn(ctx, c)
+// script runs a command so that its errors name it as bash does, everything it prints is one
+// stream, and its directory is known if it succeeds.
+const script = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+
+// start starts the shell.
+func (r *run) start(ctx context.Context) (*command, error) {
+	h := r.t.hands
+	dir := h.dir()
+	if _, err := os.Stat(dir); err != nil {
+		h.move(h.root)
+		return nil, fmt.Errorf("Working directory %q no longer exists, so this command was not run. Shell cwd recovered to %q: re-issue the command if it still makes sense there.", dir, h.root) //nolint:revive,staticcheck // the model reads it as it is
+	}
+	scratch, err := h.keep("")
 	if err != nil {
-		return nil, session.ExitStatus{}, fmt.Errorf("start %s: %w", c.Path, err)
+		return nil, err
 	}
-	_ = p.Stdin().Close() // the command reads nothing
-	var out limitedBuffer
-	read := make(chan struct{})
-	h.seams.Exec.Go(func() {
-		defer close(read)
-		_, _ = io.Copy(&out, p.Stdout()) // it ends with the process
+	r.where = filepath.Join(scratch, "cwd-"+r.task)
+	return h.start(ctx, session.Command{
+		Path: "/bin/bash", Args: []string{"-c", script, "/bin/bash", r.command, r.where}, Dir: dir, Env: h.env,
 	})
-	if stderr := p.Stderr(); stderr != nil {
-		h.seams.Exec.Go(func() { _, _ = io.Copy(io.Discard, stderr) })
-	}
-	failed := h.seams.Exec.Await(ctx, p.Exited())
-	if failed != nil {
-		_ = p.Kill() // it may have ended
-		_ = h.seams.Exec.Await(context.Background(), p.Exited())
-	}
-	h.clear(p, read)
-	status, err := p.Reap()
-	if failed != nil {
-		err = failed
-	}
-	return out.bytes(), status, err
 }
 
-// clear kills what the command has left behind, and waits until its output is read. With the
-// last process that has the pipe, the output ends.
-func (h *hands) clear(p session.Process, read <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	timer := h.seams.Clock.AfterFunc(sweepLimit, cancel)
-	defer timer.Stop()
-	_, _ = p.Sweep(ctx) // what cannot be killed is reported by the runtime's own sweep
-	if h.seams.Exec.Await(ctx, read) != nil {
-		p.CloseOutput()
-		_ = h.seams.Exec.Await(context.Background(), read)
-	}
-}
-
-// limitedBuffer keeps the first maxKept bytes.
-type limitedBuffer struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b = append(l.b, p[:min(len(p), maxKept-len(l.b))]...)
-	return len(p), nil
-}
-
-func (l *limitedBuffer) bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b
-}
-
-func exitCode(s session.ExitStatus) int {
-	if s.Signal != "" {
-		return 1 // the shell was killed by its own command, as observed
-	}
-	return s.Code
-}
-
-// noError says what an exit code of 1 means if it does not mean failure; "" if it does.
-func noError(command string, code int) string {
-	if code != 1 {
-		return ""
-	}
-	words := strings.Fields(command)
-	if len(words) == 0 || strings.ContainsAny(command, "\n;&") {
-		return ""
-	}
-	last := strings.Fields(command[strings.LastIndexByte(command, '|')+1:])
-	if len(last) == 0 {
-		return ""
-	}
-	switch filepath.Base(last[0]) {
-	case "grep", "rg":
-		return "No matches found"
-	case "diff":
-		return "Files differ"
-	case "test", "[":
-		return "Condition is false"
-	}
+// blockedSleep says why a command is not run that does nothing but wait; "": it is.
+func blockedSleep(in agent.Object, background bool) string {
 	return ""
-}
-
-func trimLeadingBlank(s string) string {
-	for {
-		i := strings.IndexByte(s, '\n')
-		if i < 0 || strings.TrimSpace(s[:i]) != "" {
-			return s
-		}
-		s = s[i+1:]
-	}
-}
-
-func join(parts ...string) string {
-	var out []string
-	for _, p := range parts {
-		if p != "" {
-			out = append(out, p)
-		}
-	}
-	return strings.Join(out, "\n")
-}
-
-// silent reports whether the command's first program prints nothing when it succeeds.
-func silent(command string) bool {
-	words := strings.Fields(command)
-	return len(words) > 0 && slices.Contains([]string{"mv", "cp", "rm", "mkdir", "rmdir", "touch", "chmod", "chown", "ln"}, words[0])
 }
 
 // timeout is that of a command that says none.
@@ -261,42 +189,6 @@ func (h *hands) getenv(name string) string {
 		}
 	}
 	return ""
-}
-
-// capped is what the model may read of an output at most.
-func capped(text string) string {
-	if r := []rune(text); len(r) > maxShown {
-		return string(r[:maxShown])
-	}
-	return text
-}
-
-// cut shortens the output of a command that failed: its head and its tail.
-func cut(text string) string {
-	r := []rune(text)
-	if len(r) <= maxShownFailed {
-		return text
-	}
-	half := maxShownFailed / 2
-	return fmt.Sprintf("%s\n\n... [%d characters truncated] ...\n\n%s", string(r[:half]), len(r)-maxShownFailed, string(r[len(r)-half:]))
-}
-
-// persist writes a long output to a file, and returns what the model reads of it.
-func (h *hands) persist(scratch, text string) (string, *agent.ToolResult) {
-	path := filepath.Join(scratch, fmt.Sprintf("output-%016x.txt", h.seams.Rand.Uint64()))
-	err := h.disk.ask(diskWrite, path)
-	if err == nil {
-		err = os.WriteFile(path, []byte(text), 0o600)
-	}
-	if err != nil {
-		f := failure("the output of %s could not be saved: %s", sizeOf(len(text)), err)
-		return "", &f
-	}
-	preview := text[:min(len(text), 2000)]
-	if i := strings.LastIndexByte(preview, '\n'); i > 0 {
-		preview = preview[:i]
-	}
-	return fmt.Sprintf("<persisted-output>\nOutput too large (%s). Full output saved to: %s\n\nPreview (first 2KB):\n%s\n...\n</persisted-output>", sizeOf(len(text)), path, preview), nil
 }
 
 // readsOnly reports whether a command only reads, so that it can run beside other calls.
@@ -329,22 +221,40 @@ func (h *hands) moved(dir string) (note string) {
 	return "\nShell cwd was reset to " + h.root
 }
 
-// scratch is the session's directory for what tools keep. It is made when it is needed.
-func (h *hands) scratch() (string, error) {
+// keep is a directory for what tools keep: the session's, or one below it. It is made when it
+// is needed.
+func (h *hands) keep(below string) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	err := error(nil)
 	if h.own == "" {
-		dir := filepath.Join(h.tmp(), fmt.Sprintf("troupe-tools-%016x", h.seams.Rand.Uint64()))
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return "", fmt.Errorf("a directory for the results of tools: %w", err)
+		own := filepath.Join(h.tmp(), fmt.Sprintf("troupe-tools-%016x", h.seams.Rand.Uint64()))
+		if err = os.Mkdir(own, 0o700); err == nil { // nobody else may have made it
+			h.own = own
 		}
-		h.own = dir
 	}
-	return h.own, nil
+	dir := filepath.Join(h.own, below)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err != nil {
+		return "", fmt.Errorf("a directory for the results of tools: %w", err)
+	}
+	return dir, nil
 }
 
-// remove removes the session's directory for what tools keep.
+// kept reports whether a path leads to what tools keep.
+func (h *hands) kept(path string) bool {
+	h.mu.Lock()
+	own := h.own
+	h.mu.Unlock()
+	at, err := resolve(h.path(path))
+	return own != "" && err == nil && within(at, own)
+}
+
+// remove ends what still runs, and removes the session's directory for what tools keep.
 func (h *hands) remove() {
+	h.endCommands()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.own != "" {
@@ -353,9 +263,23 @@ func (h *hands) remove() {
 	}
 }
 
+// tmp is the directory for temporary files, its links followed.
 func (h *hands) tmp() string {
-	if dir := h.getenv("TMPDIR"); filepath.IsAbs(dir) {
-		return dir
+	dir := h.getenv("TMPDIR")
+	if !filepath.IsAbs(dir) {
+		dir = os.TempDir()
 	}
-	return os.TempDir()
+	if at, err := filepath.EvalSymlinks(dir); err == nil {
+		return at
+	}
+	return dir
+}
+
+// switchedOn reports whether a variable of the environment switches something on.
+func (h *hands) switchedOn(name string) bool {
+	switch strings.ToLower(h.getenv(name)) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
 }

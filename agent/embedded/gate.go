@@ -134,6 +134,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case mine == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "rule"}
+		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)):
+			return agent.Verdict{Allow: true}
 		case g.reads != nil && g.reads.Decide(call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
 		case p.Mode == "acceptEdits" && g.edits != nil && g.edits.Decide(call) == protocol.BehaviorAllow:

@@ -72,7 +72,7 @@ func TestFilesThatAreGuarded(t *testing.T) {
 	p := agent.Permissions{Mode: "acceptEdits"}
 	for _, name := range []string{".git/hooks/pre-commit", "link/pre-commit", "sub/.git/config", ".bashrc", ".claude/settings.json", ".mcp.json", "./.vscode/tasks.json", "out/x", "../x"} {
 		assert.False(t, w.judge(write())(p, agent.Object{"file_path": name}).Allow, name)
-		assert.False(t, w.judge(bash())(p, agent.Object{"command": "cp x " + name}).Allow, name)
+		assert.False(t, w.judge(bash(true))(p, agent.Object{"command": "cp x " + name}).Allow, name)
 	}
 	for _, name := range []string{"a.txt", ".github/workflows/x.yml", "git/x"} {
 		assert.True(t, w.judge(write())(p, agent.Object{"file_path": name}).Allow, name)
@@ -84,7 +84,7 @@ func TestFilesThatAreGuarded(t *testing.T) {
 func TestARuleInDoubt(t *testing.T) {
 	t.Parallel()
 	w := gated(t)
-	judge := w.judge(bash())
+	judge := w.judge(bash(true))
 	for _, mode := range []string{"default", "acceptEdits", "bypassPermissions"} {
 		p := agent.Permissions{Mode: mode, Deny: []string{"Read(secret.txt)"}}
 		for _, command := range []string{"cat s*", "head -1 *.txt", "grep x ?ecret.txt"} {

@@ -25,7 +25,9 @@ type hands struct {
 	mu   sync.Mutex
 	cwd  string           // of the shell
 	read map[string]known // files that the model has read, by path
-	own  string           // the directory of scratch; "": it is not made
+	own  string           // the directory for what tools keep; "": it is not made
+
+	commands commands
 
 	// reads decides about a command by the rules for reading. It is nil until they are compiled.
 	reads func(command string) protocol.PermissionBehavior

@@ -34,8 +34,10 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 }
 
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
-	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), box: toolbox(), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
 	t.hands = newHands(l, p.seams, p.private)
+	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
+	t.box = toolbox(t.background)
 	t.log = &log{codec: p.cfg.Model.Codec(), disk: p.seams.Disk, dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
 	return &conversation{t.hands, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
@@ -86,24 +88,27 @@ func (c *conversation) Run() agent.Exit {
 }
 
 // Play implements [agent.Player].
-func (c *conversation) Play() (agent.Exit, bool) {
-	x, ended := c.Conversation.Play()
-	if ended {
-		c.hands.remove()
-	}
-	return x, ended
+func (c *conversation) Play() (x agent.Exit, ended bool) {
+	ended = true // also if it panics
+	defer func() {
+		if ended {
+			c.hands.remove()
+		}
+	}()
+	return c.Conversation.Play()
 }
 
 // talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
 // time, but for hands.
 type talk struct {
-	cfg     Config
-	shared  *shared
-	seams   backend.Seams
-	rng     *rand.Rand // jitter
-	limited bool       // by MaxBudgetUSD
-	hands   *hands
-	gates   *gates // of the turn's last batch of calls; nil before its first
+	cfg        Config
+	shared     *shared
+	seams      backend.Seams
+	rng        *rand.Rand // jitter
+	limited    bool       // by MaxBudgetUSD
+	background bool       // commands can run in the background
+	hands      *hands
+	gates      *gates // of the turn's last batch of calls; nil before its first
 
 	log    *log
 	system []string // nil before the first request

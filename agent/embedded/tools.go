@@ -27,6 +27,12 @@ type tool struct {
 	check func(h *hands, in agent.Object) string
 	// run does the work, as a task.
 	run func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult
+	// look is check on the strand, for what the engine knows; act is run on it, for a tool
+	// that does more than one piece of work. nil: check and run are used.
+	look func(l *agent.Lane, in agent.Object) string
+	act  func(t *talk, l *agent.Lane, s *agent.Strand, id string, in agent.Object) (agent.ToolResult, error)
+	old  string // a name that the tool had
+	free bool   // it runs without a question
 }
 
 // param is a parameter of a tool. kind is a type of JSON schema.
@@ -37,12 +43,15 @@ type param struct {
 }
 
 // toolbox are the tools, in the order in which the model sees them.
-func toolbox() []*tool { return []*tool{bash(), edit(), read(), write()} }
+// background says whether commands can run in the background.
+func toolbox(background bool) []*tool {
+	return []*tool{bash(background), edit(), read(), taskStop(), write()}
+}
 
 // toolNames are the names of the tools.
 func toolNames() []string {
 	var names []string
-	for _, t := range toolbox() {
+	for _, t := range toolbox(true) {
 		names = append(names, t.name)
 	}
 	return names
@@ -127,13 +136,14 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		}
 		return c
 	}
-	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name })
-	if i < 0 || !slices.Contains(turn.Tools(), b.Name) {
+	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name || own.old == b.Name && own.old != "" })
+	if i < 0 || !slices.Contains(turn.Tools(), t.box[i].name) {
 		c.Unknown = true
 		c.Judge = func(agent.Permissions, agent.Object) agent.Verdict { return agent.Verdict{} }
 		return c
 	}
 	own := t.box[i]
+	c.Name = own.name
 	if b.BadInput != "" {
 		in, c.Invalid = unparsed(own.name, b.BadInput)
 	}
@@ -143,6 +153,9 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	c.Input = in
 	c.Judge = t.judge(own)
 	c.Alone = own.beside != nil && !own.beside(t.hands, in)
+	if own.look != nil {
+		c.Check = func(*agent.Strand) (string, error) { return own.look(turn.Lane, in), nil }
+	}
 	if own.check != nil {
 		c.Check = func(s *agent.Strand) (text string, err error) {
 			err = s.Do(func(context.Context) error {
@@ -153,6 +166,9 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		}
 	}
 	c.Run = func(s *agent.Strand, in agent.Object) (r agent.ToolResult, err error) {
+		if own.act != nil {
+			return own.act(t, turn.Lane, s, b.ID, in)
+		}
 		err = s.Do(func(ctx context.Context) error {
 			r = own.run(ctx, t.hands, in)
 			return nil

@@ -1,0 +1,84 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"sync"
+)
+
+const (
+	maxKept   = 16 << 20 // bytes of an output in memory
+	maxOnDisk = 64 << 20 // and in a file
+)
+
+// output is what a command prints: in memory while it runs in the foreground, in a file in
+// the background. What is more than it may hold is dropped, and the command is not held up.
+type output struct {
+	mu   sync.Mutex
+	b    []byte // its beginning; nil once it is in a file
+	file *os.File
+	size int64
+	full bool
+}
+
+// Write implements [io.Writer]. It never fails: a command whose output cannot be kept goes on.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.size += int64(len(p))
+	if o.file == nil {
+		o.b = append(o.b, p[:min(len(p), maxKept-len(o.b))]...)
+		return len(p), nil
+	}
+	o.store(p)
+	return len(p), nil
+}
+
+func (o *output) store(p []byte) {
+	if o.full {
+		return
+	}
+	before := o.size - int64(len(p))
+	if o.size > maxOnDisk {
+		p = p[:max(maxOnDisk-before, 0)]
+		o.full = true
+	}
+	_, err := o.file.Write(p)
+	if o.full = o.full || err != nil; o.full {
+		_, _ = fmt.Fprintf(o.file, "\n[The output is over %s. The rest of it is not kept.]\n", sizeOf(maxOnDisk)) // as much as fits
+	}
+}
+
+// spill writes what there is to a new file, and then what comes. It returns what there is.
+func (o *output) spill(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, err := f.Write(o.b); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	before := o.b
+	o.file, o.b = f, nil
+	return before, nil
+}
+
+// bytes are those in memory.
+func (o *output) bytes() []byte {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b
+}
+
+// close closes the file. What is written later is lost.
+func (o *output) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file != nil {
+		_ = o.file.Close() // nothing can be done about it
+		o.full = true
+	}
+}
