@@ -1,10 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"strings"
 	"time"
 )
@@ -43,6 +40,10 @@ const resumeEnv = "CLAUDE_CODE_RESUME_INTERRUPTED_TURN"
 // interruptedText takes the place of a tool result that never came.
 const interruptedText = "[Tool call interrupted: the session ended before this call's result was recorded. It may or may not have taken effect.]"
 
+// missingText does so where the history was cut behind the call (observed on Claude Code
+// 2.1.329).
+const missingText = "[Tool result missing due to internal error]"
+
 // memory is what the engine knows of the session's file.
 type memory struct {
 	leaf     string   // uuid of the last line of the conversation
@@ -52,6 +53,9 @@ type memory struct {
 	blocks   []Object
 	lag      time.Duration
 	unsynced []unsynced // oldest first
+
+	failed error             // why lines are not stored; nil: all are
+	lost   []json.RawMessage // they, once the host has a copy of each line
 }
 
 // openUse is a tool use without a result.
@@ -75,114 +79,10 @@ func (e *engine) keeps() bool {
 }
 
 func (e *engine) sessionFile(id string) string {
+	if live := e.cfg.Live; live != nil && live.File != nil {
+		return live.File(id)
+	}
 	return SessionFile(e.session.cwd, id)
-}
-
-// entry is what the engine reads of a line it once wrote.
-type entry struct {
-	Type        string `json:"type"`
-	UUID        string `json:"uuid"`
-	IsMeta      bool   `json:"isMeta"`
-	PromptOwner string `json:"promptSource"`
-	Message     struct {
-		StopReason string          `json:"stop_reason"`
-		Content    json.RawMessage `json:"content"`
-	} `json:"message"`
-}
-
-// restore reads the session that the arguments resume. One that does not exist
-// ends the agent: a bare result, no answer to initialize, as observed.
-func (e *engine) restore() {
-	id := e.flags.last("resume")
-	if id == "" || !e.keeps() {
-		return
-	}
-	file, err := e.cfg.History.Load(e.sessionFile(id))
-	if err != nil {
-		text := "No conversation found with session ID: " + id
-		if !errors.Is(err, fs.ErrNotExist) {
-			text = err.Error()
-		}
-		e.session.id = id
-		e.stderr(text)
-		e.refuseTurn(text, "")
-		e.quit(Exit{Code: 1})
-		return
-	}
-	for line := range bytes.Lines(file) {
-		var in entry
-		if json.Unmarshal(line, &in) != nil {
-			continue // cut off by a death
-		}
-		e.remember(in)
-		if e.session.id != id { // a fork: every line again, under the new id
-			e.appendLine(bytes.ReplaceAll(line, []byte(id), []byte(e.session.id)))
-		}
-	}
-	if e.mem.cut && e.launch.Getenv(resumeEnv) == "1" && len(e.mem.prompts) > 0 {
-		e.rerun()
-	}
-}
-
-// remember takes in one line of an earlier life.
-func (e *engine) remember(in entry) {
-	if in.UUID == "" {
-		return
-	}
-	e.mem.leaf = in.UUID
-	switch in.Type {
-	case "user":
-		if in.PromptOwner != "" || in.IsMeta {
-			e.seen[in.UUID], e.remembered[in.UUID] = true, true
-			e.mem.cut = true
-			if !in.IsMeta {
-				e.mem.prompts = append(e.mem.prompts, textOf(in.Message.Content))
-			}
-			return
-		}
-		if strings.HasPrefix(textOf(in.Message.Content), "[Request interrupted by user") {
-			e.mem.cut = false
-		}
-	case "assistant":
-		e.mem.cut = in.Message.StopReason == "tool_use"
-	}
-	var blocks []struct {
-		Type      string `json:"type"`
-		ID        string `json:"id"`
-		ToolUseID string `json:"tool_use_id"`
-	}
-	_ = json.Unmarshal(in.Message.Content, &blocks) // text has no blocks
-	for _, b := range blocks {
-		switch b.Type {
-		case "tool_use":
-			e.mem.dangling = append(e.mem.dangling, openUse{b.ID, in.UUID})
-		case "tool_result":
-			e.mem.close(b.ToolUseID)
-		}
-	}
-}
-
-func (m *memory) close(toolUseID string) {
-	for i, open := range m.dangling {
-		if open.id == toolUseID {
-			m.dangling = append(m.dangling[:i], m.dangling[i+1:]...)
-			return
-		}
-	}
-}
-
-// rerun starts the turn that was cut off once more. It waits for nothing, not
-// even for initialize, as observed.
-func (e *engine) rerun() {
-	e.mem.dangling = nil // the model does not see the call any more
-	msg := &message{
-		uuid: e.ids.uuid(), query: true, again: true,
-		prompt:  e.mem.prompts[len(e.mem.prompts)-1],
-		content: json.RawMessage(`{"role":"user","content":"Continue from where you left off."}`),
-	}
-	e.inbox = append(e.inbox, msg)
-	e.setStateOnce("running")
-	e.startTurn()
 }
 
 // record adds a line to the conversation.
@@ -210,40 +110,11 @@ func (e *engine) record(o Object) {
 // epoch is when the engine's time begins.
 func epoch() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-func (e *engine) appendLine(line []byte) {
-	if e.exit != nil {
-		return
-	}
-	e.mem.unsynced = append(e.mem.unsynced, unsynced{e.now() + e.mem.lag, line})
-	e.sync(false)
-}
-
-// unsynced is a line that is not stored yet.
-type unsynced struct {
-	due  time.Duration
-	line []byte
-}
-
-// sync stores the lines that are due, or all.
-func (e *engine) sync(all bool) {
-	now := e.now()
-	var stored []json.RawMessage
-	for len(e.mem.unsynced) > 0 && (all || e.mem.unsynced[0].due <= now) {
-		line := e.mem.unsynced[0].line
-		e.mem.unsynced = e.mem.unsynced[1:]
-		if err := e.cfg.History.Append(e.sessionFile(e.session.id), line); err != nil {
-			e.mem.unsynced = nil
-			e.fatal("agent: session cannot be kept: %v", err)
-		}
-		stored = append(stored, bytes.TrimSuffix(line, []byte{'\n'}))
-	}
-	if len(stored) > 0 && e.flags.has("session-mirror") {
-		e.send(Object{"type": "transcript_mirror", "filePath": e.configDir() + "/" + e.sessionFile(e.session.id), "entries": stored})
-	}
-}
-
 // configDir is where the agent says that its sessions are, also if they are elsewhere.
 func (e *engine) configDir() string {
+	if live := e.cfg.Live; live != nil && live.Dir != "" {
+		return live.Dir
+	}
 	if dir := e.launch.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
 	}
@@ -258,6 +129,8 @@ func (e *engine) recordPrompt(msg *message) {
 	}
 	if e.mem.cut && !msg.again {
 		e.repair()
+	} else if e.cfg.Live != nil {
+		e.answerOpen() // a limit has ended the turn before, or it is run once more
 	}
 	e.mem.cut = false
 	o := Object{
@@ -280,26 +153,6 @@ func (e *engine) recordPrompt(msg *message) {
 	e.record(o)
 }
 
-func (e *engine) repair() {
-	for _, open := range e.mem.dangling {
-		e.record(Object{
-			"type": "user", "uuid": e.ids.uuid(), "toolUseResult": interruptedText, "toolDenialKind": "interrupted",
-			"sourceToolAssistantUUID": open.line,
-			"message": Object{"role": "user", "content": []any{Object{
-				"type": "tool_result", "content": interruptedText, "is_error": true, "tool_use_id": open.id,
-			}}},
-		})
-	}
-	e.mem.dangling = nil
-	e.record(Object{
-		"type": "assistant", "uuid": e.ids.uuid(), "isApiErrorMessage": false, "message": Object{
-			"id": e.ids.uuid(), "type": "message", "role": "assistant", "model": "<synthetic>",
-			"content":     []any{Object{"type": "text", "text": "No response requested."}},
-			"stop_reason": "stop_sequence", "stop_sequence": "", "usage": usage(0),
-		},
-	})
-}
-
 // recordBlocks keeps the blocks of a message that has ended.
 func (l *Lane) recordBlocks(stopReason string) {
 	if l.parent != "" {
@@ -311,11 +164,18 @@ func (l *Lane) recordBlocks(stopReason string) {
 	}
 	for i, b := range l.e.mem.blocks {
 		message, _ := b["message"].(Object)
-		l.e.record(Object{
+		o := Object{
 			"type": "assistant", "uuid": b["uuid"], "requestId": b["request_id"], "apiBlockIndex": i,
 			"requestedModel": l.e.session.model,
 			"message":        message.with(Object{"stop_reason": stop, "usage": l.messageUsage()}),
-		})
+		}
+		if l.live != nil {
+			l.e.noteCalls(b, message)
+			if b["is_api_error_message"] == true {
+				o["isApiErrorMessage"], o["error"] = true, b["error"]
+			}
+		}
+		l.e.record(o)
 	}
 	l.e.mem.blocks = nil
 }
@@ -339,7 +199,45 @@ func (l *Lane) recordUser(o Object) {
 	if r, ok := o["tool_use_result"]; ok {
 		kept["toolUseResult"] = r
 	}
+	if l.e.cfg.Live != nil {
+		if source := l.e.mem.answered(o); source != "" {
+			kept["sourceToolAssistantUUID"] = source
+		}
+	}
 	l.e.record(kept)
+}
+
+// noteCalls notes the calls of an assistant frame, which have no result yet.
+func (e *engine) noteCalls(frame, message Object) {
+	uuid, _ := frame["uuid"].(string)
+	blocks, _ := message["content"].([]any)
+	for _, b := range blocks {
+		if block, ok := b.(Object); ok && block["type"] == "tool_use" {
+			id, _ := block["id"].(string)
+			e.mem.dangling = append(e.mem.dangling, openUse{id, uuid})
+		}
+	}
+}
+
+// answered takes the calls that a frame has results of from those without, and returns the
+// uuid of the line with the call; "": there is no result in it.
+func (m *memory) answered(frame Object) (source string) {
+	message, _ := frame["message"].(Object)
+	blocks, _ := message["content"].([]any)
+	for _, b := range blocks {
+		block, ok := b.(Object)
+		if !ok || block["type"] != "tool_result" {
+			continue
+		}
+		id, _ := block["tool_use_id"].(string)
+		for _, open := range m.dangling {
+			if open.id == id {
+				source = open.line
+			}
+		}
+		m.close(id)
+	}
+	return source
 }
 
 // History returns all prompts of the session, including those before a resume and the

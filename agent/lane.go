@@ -28,6 +28,8 @@ type Lane struct {
 	deferred  *call
 	halted    bool
 	live      *ModelMessage // the open message of a real model
+	stopped   bool          // a message of a real model has ended
+	lastStop  string        // why the last one has; "": it did not say
 }
 
 // Strand returns the strand that the lane runs on.

@@ -13,6 +13,11 @@ type Live struct {
 	// Used returns the members of the result about what the turn has used, such as usage,
 	// modelUsage and duration_api_ms.
 	Used func(*Turn) Object
+	// Dir is the configuration directory, below which the history's files are; "": that of
+	// Claude Code.
+	Dir string
+	// File is the path of a session's file below it; nil: that of [SessionFile].
+	File func(id string) string
 }
 
 // ModelMessage is a message of a real model, when it begins.
@@ -27,6 +32,9 @@ type ModelMessage struct {
 // and counts it. An error ends the turn: return it.
 func (l *Lane) MayCall() error {
 	if err := l.s.scope.cause(); err != nil {
+		return err
+	}
+	if err := l.stored(false); err != nil {
 		return err
 	}
 	if l.turn != nil {
@@ -97,6 +105,7 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 	}
 	l.e.spent += cost
 	l.live.Usage = usage
+	l.stopped, l.lastStop = true, stopReason
 	l.recordBlocks(stopReason)
 	l.message, l.live = "", nil
 }

@@ -70,6 +70,10 @@ func (t *Turn) write(r Result) {
 		return
 	}
 	t.Open()
+	t.keepPrompt()
+	if err := t.stored(true); err != nil && r.success() {
+		r = Result{Subtype: "error_during_execution", Errors: []string{err.Error()}, Local: r.Local}
+	}
 	t.finished = true
 	e := t.e
 	for _, msg := range t.injected {
@@ -154,6 +158,11 @@ func (t *Turn) success(o Object, r Result) {
 	}
 	if !r.Local {
 		o["stop_reason"], o["terminal_reason"] = "end_turn", "completed"
+		if t.stopped && t.lastStop == "" {
+			o["stop_reason"] = nil
+		} else if t.stopped {
+			o["stop_reason"] = t.lastStop
+		}
 	}
 	o["api_error_status"] = nil
 	if r.APIErrorStatus != 0 {

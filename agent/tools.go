@@ -110,6 +110,10 @@ func (l *Lane) runTools(open []*call) error {
 	if l.overBudget() {
 		return errBudget
 	}
+	if err := l.stored(slices.ContainsFunc(open, func(c *call) bool { return c.Alone })); err != nil {
+		l.unstoredCalls(open, err)
+		return err
+	}
 	for left := open; len(left) > 0; {
 		n := 1
 		for !left[0].Alone && n < len(left) && !left[n].Alone {

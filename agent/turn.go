@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -84,6 +85,9 @@ func (t *Turn) play() error {
 		}
 	}
 	e.recordPrompt(t.msg)
+	if err := t.stored(false); err != nil {
+		return err
+	}
 	switch {
 	case !t.msg.query:
 		return t.Finish(Result{Text: Say(""), Local: true})
@@ -145,12 +149,12 @@ func (t *Turn) end(err error) {
 		}})
 	case errors.Is(err, errMaxTurns):
 		t.write(Result{
-			Subtype: "error_max_turns", StopReason: "tool_use", TerminalReason: "max_turns",
+			Subtype: "error_max_turns", StopReason: cmp.Or(t.lastStop, "tool_use"), TerminalReason: "max_turns",
 			Errors: []string{"Reached maximum number of turns (" + t.e.flags.last("max-turns") + ")"},
 		})
 	case errors.Is(err, errBudget):
 		t.write(Result{
-			Subtype: "error_max_budget_usd", StopReason: "tool_use", TerminalReason: "budget_exhausted",
+			Subtype: "error_max_budget_usd", StopReason: cmp.Or(t.lastStop, "tool_use"), TerminalReason: "budget_exhausted",
 			Errors: []string{"Reached maximum budget ($" + t.e.flags.last("max-budget-usd") + ")"},
 		})
 	default:
@@ -235,6 +239,9 @@ func (t *Turn) close() {
 		state = "cancelled"
 	}
 	e.lifecycle(t.msg, state)
+	if len(e.inbox) == 0 {
+		e.rest()
+	}
 	if e.leaving {
 		e.inbox = nil
 		return

@@ -65,7 +65,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		s.forsake()
 		return actors.Config{}, err
 	}
-	if s.rt.keeper != nil && spec.Program == nil && spec.Translate == nil && spec.Options.Spawner == nil && spec.Options.PersistSession.Or(true) {
+	if s.rt.keeper != nil && (spec.Program == nil || spec.ProgramStores) && spec.Translate == nil && spec.Options.Spawner == nil && spec.Options.PersistSession.Or(true) {
 		s.root, s.rootOf = s.configRoot(in), s.vendor(in)
 	}
 	if s.mirrors(spec, in); s.stored.mirror != nil {
@@ -225,7 +225,7 @@ func (s *Session) leases(spec *Spec) transport.Leases {
 
 func (s *Session) localLeases(spec *Spec) session.Leases {
 	cfg := &s.rt.cfg
-	if cfg.Leases != nil || spec.Program != nil || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
+	if cfg.Leases != nil || spec.Program != nil && !spec.ProgramStores || spec.Options.Spawner != nil || !spec.Options.PersistSession.Or(true) {
 		return spec.leases(cfg.Leases)
 	}
 	return spec.leases(defaultLeases{

@@ -129,6 +129,9 @@ type Spec struct {
 	// process: for agents whose process speaks another protocol than Dialect. It is called
 	// once. nil: the process speaks the protocol of Dialect.
 	Translate func(backend.Seams, session.Spawner) session.Spawner
+	// ProgramStores says that NewProgram's agent stores its sessions on this machine, so that
+	// they have leases like those of a process.
+	ProgramStores bool
 	// ProgramPlace names what the agents of NewProgram talk to, or of Translate are. Sessions
 	// with the same place share a breaker ([Config].Breakers). "": each has its own.
 	ProgramPlace string

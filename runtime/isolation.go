@@ -196,7 +196,7 @@ func (s *Session) forsake() {
 
 // userSettings are the settings that the agent would read; nil: none.
 func userSettings(in *dialect.Input, shared dialect.ConfigDir) ([]byte, error) {
-	if shared.Path == "" || !readsUser(in) {
+	if shared.Path == "" || shared.UserFile == "" || !readsUser(in) {
 		return nil, nil
 	}
 	content, err := os.ReadFile(filepath.Join(shared.Path, shared.UserFile))

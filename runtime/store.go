@@ -310,7 +310,13 @@ func (s *Session) configRoot(in *dialect.Input) string {
 	return root
 }
 
+// rootAndProject also knows agents with another directory than the vendors'.
 func (s *Session) rootAndProject(in *dialect.Input) (root, project string) {
+	if d, ok := s.dialect.(dialect.Isolator); ok {
+		if own := d.ConfigDir(in); own.Variable != "CLAUDE_CONFIG_DIR" && own.Variable != "QODER_CONFIG_DIR" {
+			return own.Path, ""
+		}
+	}
 	return transcript.Root(s.vendor(in), func(name string) string {
 		value, _ := in.LookupEnv(name)
 		return value

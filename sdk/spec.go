@@ -63,7 +63,7 @@ func specOf(o *Options) (runtime.Spec, error) {
 	}
 	problems = append(problems, readPrompt(&data))
 	spec := runtime.Spec{
-		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place,
+		Dialect: what.Dialect, Program: what.Program, NewProgram: what.NewProgram, Translate: what.Translate, ProgramPlace: what.Place, ProgramStores: what.Stores,
 		Options: data.Options, ParentEnv: data.ParentEnv, SettingsContent: data.SettingsContent, LoadedSettings: loadedSettings(&data, &what),
 		Warnings: hookWarnings(o),
 	}

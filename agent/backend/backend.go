@@ -34,6 +34,9 @@ type Agent struct {
 	// agent's process: for agents whose process speaks another protocol than Dialect. It
 	// is called once for each session. nil: the process speaks the protocol of Dialect.
 	Translate func(Seams, session.Spawner) session.Spawner
+	// Stores says that the agent of NewProgram stores its sessions where the dialect's
+	// ConfigDir says, as the CLIs do: a session has a lease on this machine while it is open.
+	Stores bool
 	// Place names what the agents of NewProgram talk to, or of Translate are. Sessions with
 	// the same place share a breaker. "": each has its own.
 	Place string

@@ -14,6 +14,7 @@ const (
 	diskRead   = "read"   // all of a file
 	diskMake   = "make"   // a new file, or one that lines are appended to
 	diskWrite  = "write"  // what the file is to have. If it fails, half of that is written
+	diskSync   = "sync"   // what was written is to survive a loss of power
 	diskRename = "rename" // the file gets its name
 )
 

@@ -45,37 +45,61 @@ func TestToolsOnADiskThatFails(t *testing.T) {
 	}
 }
 
-// A line that was not written whole is lost, and no line behind it.
+// A line that was not written whole is lost with the program, and no line behind it. In the
+// same life the rest of it is written with the next one. No line follows one that is lost.
 func TestALogThatWasCutOff(t *testing.T) {
 	t.Parallel()
-	dir, fails := t.TempDir(), false
+	dir, fails := t.TempDir(), ""
 	open := func() *log {
-		return &log{codec: model.NewAnthropic(model.AnthropicConfig{}).Codec(), dir: dir, keep: true, disk: func(op, _ string) error {
-			if fails && op == diskWrite {
+		l := &log{codec: model.NewAnthropic(model.AnthropicConfig{}).Codec(), dir: dir, keep: true}
+		l.file.disk = func(op, _ string) error {
+			if op == fails {
 				return syscall.EIO
 			}
 			return nil
-		}}
+		}
+		return l
 	}
-	line := func(id string) []byte {
-		return []byte(`{"type":"user","uuid":"` + id + `","message":{"role":"user","content":"says ` + id + `"}}` + "\n")
+	line := func(id, parent string) []byte {
+		return []byte(`{"type":"user","uuid":"` + id + `","parentUuid":"` + parent + `","message":{"role":"user","content":"says ` + id + `"}}` + "\n")
+	}
+	said := func(there string) {
+		t.Helper()
+		l := open()
+		_, err := l.Load("s.jsonl")
+		require.NoError(t, err)
+		all := string(l.conversation()[0])
+		for _, id := range "abcdefg" {
+			assert.Equal(t, strings.ContainsRune(there, id), strings.Contains(all, "says "+string(id)), "%c", id)
+		}
 	}
 	l := open()
-	require.NoError(t, l.Append("s.jsonl", line("a")))
-	fails = true
+	require.NoError(t, l.Append("s.jsonl", line("a", "")))
+	fails = diskWrite
 	var failed *fs.PathError
-	require.ErrorAs(t, l.Append("s.jsonl", line("b")), &failed)
-	fails = false
-	l = open()
+	require.ErrorAs(t, l.Append("s.jsonl", line("b", "a")), &failed)
+	fails = ""
+	said("a")
+	fails = diskWrite
+	require.ErrorAs(t, l.Append("s.jsonl", line("c", "b")), &failed)
+	fails = ""
+	require.NoError(t, l.Append("s.jsonl", line("d", "c")))
+	said("abcd")
+	require.NoError(t, l.Sync())
+	l.Rest()
+
+	fails = diskWrite
+	require.ErrorAs(t, l.Append("s.jsonl", line("e", "d")), &failed)
+	fails = ""
+	l = open() // after a crash
 	_, err := l.Load("s.jsonl")
 	require.NoError(t, err)
-	require.NoError(t, l.Append("s.jsonl", line("c")))
-	require.NoError(t, l.Append("s.jsonl", line("d")))
-	l = open()
-	_, err = l.Load("s.jsonl")
-	require.NoError(t, err)
-	all := string(l.conversation()[0])
-	for id, there := range map[string]bool{"a": true, "b": false, "c": true, "d": true} {
-		assert.Equal(t, there, strings.Contains(all, "says "+id), id)
-	}
+	require.NoError(t, l.Append("s.jsonl", line("f", "d")))
+	require.NoError(t, l.Append("s.jsonl", line("g", "f")))
+	said("abcdfg")
+
+	fails = diskSync
+	require.ErrorAs(t, l.Sync(), &failed)
+	fails = ""
+	require.ErrorAs(t, l.Append("s.jsonl", line("h", "g")), &failed, "nobody knows what the disk has")
 }

@@ -1,10 +1,7 @@
 package embedded
 
 import (
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
@@ -32,7 +29,8 @@ type Config struct {
 	MaxTokens int
 	// Dir is where sessions are stored, in Claude Code's format: package transcript reads
 	// them with this as Sessions.Root. "": $XDG_STATE_HOME/troupe of the session's
-	// environment, or ~/.local/state/troupe; without a home, nowhere.
+	// environment, or ~/.local/state/troupe; without a home, nowhere. The variable
+	// TROUPE_EMBEDDED_DIR of the session's environment replaces it.
 	Dir string
 	// Retries is how often a request is repeated that may succeed later; 0: 10, below 0: never.
 	Retries int
@@ -59,7 +57,7 @@ func (*service) AgentName() string { return Name }
 
 // Agent implements [backend.Backend].
 func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
-	a := backend.Agent{Dialect: dialectOf{claude.New()}, Place: place(s.Model)}
+	a := backend.Agent{Dialect: dialectOf{claude.New(), s.Dir}, Place: place(s.Model), Stores: true}
 	if s.Model == nil {
 		return a, problem("Backend", "has no model", "set Config.Model of embedded.New, for example to model.Open(ref, model.Config{}, nil)")
 	}
@@ -90,73 +88,4 @@ func place(m model.Model) string {
 
 func problem(option, what, fix string) error {
 	return &session.ConfigError{Option: option, Backend: Name, Problem: what, Fix: fix}
-}
-
-// dialectOf is Claude Code's dialect for an agent that has no files, settings and processes
-// of the vendor's.
-type dialectOf struct{ claude.Dialect }
-
-// Name implements [dialect.Dialect].
-func (dialectOf) Name() string { return Name }
-
-// Traits implements [dialect.Dialect].
-func (d dialectOf) Traits() dialect.Traits {
-	t := d.Dialect.Traits()
-	t.ExecutableNames, t.ExecutableEnv, t.ProviderEnv = nil, "", nil
-	return t
-}
-
-// Validate implements [dialect.Dialect]: options that would do nothing are errors.
-func (d dialectOf) Validate(o *dialect.Input) ([]session.Warning, error) {
-	warnings, err := d.Dialect.Validate(o)
-	return warnings, errors.Join(err, unsupported(o))
-}
-
-// Launch implements [dialect.Dialect].
-func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
-	l, err := d.Dialect.Launch(o)
-	l.Names = []string{Name} // for errors: there is no program
-	return l, errors.Join(err, unsupported(o))
-}
-
-// unsupported are the options that this agent does not have.
-func unsupported(o *dialect.Input) error {
-	var all []error
-	const noVendor = "is about Claude Code's own files, and this agent reads none of them"
-	const notYet = "is not supported by this agent yet"
-	for _, c := range []struct {
-		option string
-		set    bool
-		why    string
-	}{
-		{"Settings", len(o.Settings) > 0, noVendor},
-		{"SettingsPath", o.SettingsPath != "", noVendor},
-		{"ManagedSettings", len(o.ManagedSettings) > 0, noVendor},
-		{"SettingSources", o.SettingSources.IsAll() || len(o.SettingSources.Names()) > 0, noVendor},
-		{"Plugins", len(o.Plugins) > 0, noVendor},
-		{"MCPServers", len(o.MCPServers) > 0, "is about servers that the agent starts; use SDKMCPServers"},
-		{"MCPConfigPath", o.MCPConfigPath != "", "is about servers that the agent starts; use SDKMCPServers"},
-		{"Betas", len(o.Betas) > 0, "belongs to the endpoint: set it in model.AnthropicConfig"},
-		{"Sandbox", o.Sandbox != nil, notYet},
-		{"EnableFileCheckpointing", o.EnableFileCheckpointing.Or(false), notYet},
-		{"OutputFormat", o.OutputFormat != nil, notYet},
-		{"FallbackModel", o.FallbackModel != "", notYet},
-		{"Agents", len(o.Agents) > 0, notYet},
-		{"Continue", o.Continue, notYet},
-		{"ResumeSessionAt", o.ResumeSessionAt != "", notYet},
-		{"SessionStore", o.HasSessionStore, notYet},
-		{"Spawner", o.Spawner != nil, notYet},
-		{"Executable", o.Executable != "", "is about a program, and this agent is none"},
-		{"PathToExecutable", o.PathToExecutable != "", "is about a program, and this agent is none"},
-	} {
-		if c.set {
-			all = append(all, problem(c.option, c.why, "leave it out"))
-		}
-	}
-	for _, n := range o.Tools.Names() {
-		if n != "default" && !slices.Contains(toolNames(), n) {
-			all = append(all, problem("Tools", fmt.Sprintf("names %q, which this agent does not have", n), "its tools are "+strings.Join(toolNames(), ", ")))
-		}
-	}
-	return errors.Join(all...)
 }

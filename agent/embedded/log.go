@@ -3,11 +3,13 @@ package embedded
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
@@ -16,104 +18,192 @@ import (
 // log is the conversation. The engine writes each line of the transcript to it before what
 // the line is about happens, and the conversation is what the lines say: the running loop, a
 // resumed one and a fork use the same fold, so their requests begin with the same bytes.
-// It implements [agent.History].
+// It implements [agent.Syncer].
 type log struct {
-	dir   string // of the files; "": no files
-	keep  bool   // lines are stored
-	codec model.Codec
-	disk  disk
+	dir  string // of the files; "": no files
+	keep bool   // lines are stored
+	file file   // of the session
+	from resumption
 
+	codec    model.Codec
 	messages [][]byte      // encoded: nothing else of the conversation is kept
-	role     model.Role    // of the message that is not encoded yet; "" without one
-	blocks   []model.Block // of that message
-	id       string        // of that message, if it is an answer
+	user     []model.Block // of the message behind them, which more may join before the model answers
+	asked    []byte        // that message, encoded; nil: it has grown since
+	id       string        // of the answer behind it
+	answer   []model.Block // that may not be whole yet
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
-	torn     string        // the file that ends within a line; "": none does
+}
+
+// resumption is what the arguments say of the session that is resumed.
+type resumption struct {
+	latest bool   // it is the last one of the directory
+	at     string // uuid of the last line; "": all lines
+	drops  string // uuid of the prompt whose turn is all that may be cut off; "": anything
 }
 
 // Load implements [agent.History]: it reads the session that is resumed. The path has the id
 // of the session, which may come from outside: one that leads elsewhere has no file.
 func (l *log) Load(path string) ([]byte, error) {
-	if l.dir == "" || filepath.ToSlash(filepath.Clean(path)) != path || !filepath.IsLocal(path) {
-		return nil, fs.ErrNotExist
+	content, err := load(l.dir, path, l.file.disk)
+	if err != nil && l.from.latest {
+		return nil, errors.New("No conversation found to continue") //nolint:staticcheck,revive // as Claude Code says it
 	}
-	name := l.path(path)
-	if err := l.disk.ask(diskRead, name); err != nil {
-		return nil, err
-	}
-	file, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(file) > 0 && !bytes.HasSuffix(file, []byte{'\n'}) {
-		l.torn = name
+	content, err = l.from.branch(content)
+	if err != nil {
+		return nil, err
 	}
-	for line := range bytes.Lines(file) {
+	for line := range bytes.Lines(content) {
 		if id := l.fold(line); id != "" {
 			l.copied = append(l.copied, id)
 		}
 	}
-	return file, nil
+	return content, nil
 }
 
-// Append implements [agent.History].
+// load reads a file of the directory.
+func load(dir, path string, d disk) ([]byte, error) {
+	if dir == "" || filepath.ToSlash(filepath.Clean(path)) != path || !filepath.IsLocal(path) {
+		return nil, fs.ErrNotExist
+	}
+	name := filepath.Join(dir, filepath.FromSlash(path))
+	if err := d.ask(diskRead, name); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(name)
+}
+
+// branch are the lines that lead to the last one, or to the one that is resumed at. Others
+// are of turns that an earlier life has cut off. A line whose parent is damaged follows the
+// one before it.
+func (r *resumption) branch(content []byte) ([]byte, error) {
+	type node struct {
+		line []byte
+		head record
+		kept bool
+	}
+	var nodes []node
+	known := map[string]int{}
+	leaf, last := -1, -1
+	for line := range bytes.Lines(content) {
+		n := node{line: line}
+		if protocol.Unmarshal(line, &n.head) != nil || n.head.Sidechain {
+			continue
+		}
+		n.kept = n.head.UUID == "" && n.head.Type != "last-prompt"
+		if nodes = append(nodes, n); n.head.UUID == "" {
+			continue
+		}
+		last = len(nodes) - 1
+		if _, twice := known[n.head.UUID]; !twice {
+			known[n.head.UUID] = last
+		}
+		if n.head.UUID == r.at {
+			leaf = last
+		}
+	}
+	if r.at != "" && leaf < 0 {
+		return nil, fmt.Errorf("No message found with message.uuid of: %s", r.at) //nolint:staticcheck,revive // as Claude Code says it
+	}
+	up := func(i int) int {
+		parent := nodes[i].head.Parent
+		if parent == "" {
+			return -1
+		}
+		if at, ok := known[parent]; ok && at < i {
+			return at
+		}
+		for i--; i >= 0 && nodes[i].head.UUID == ""; i-- {
+		}
+		return i
+	}
+	if r.drops != "" {
+		for i := last; i > leaf && i >= 0; i = up(i) {
+			if h := &nodes[i].head; h.Type == "user" && h.Prompt != "" && h.UUID != r.drops {
+				return nil, fmt.Errorf("the session cannot be resumed at %s: behind it is more than the turn of %s", r.at, r.drops)
+			}
+		}
+	}
+	if leaf < 0 {
+		leaf = last
+	}
+	for i := leaf; i >= 0; i = up(i) {
+		nodes[i].kept = true
+	}
+	var b []byte
+	for _, n := range nodes {
+		if n.kept {
+			b = append(b, n.line...)
+		}
+	}
+	return b, nil
+}
+
+// latest is the id of the session of the folder that was written last; "": there is none.
+func latest(folder string) string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return ""
+	}
+	id, newest := "", int64(0)
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		info, err := e.Info()
+		if !ok || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			continue
+		}
+		if at := info.ModTime().UnixNano(); id == "" || at >= newest { // of the same time, the last name
+			id, newest = name, at
+		}
+	}
+	return id
+}
+
+// Append implements [agent.History]. A line that cannot be written is part of the
+// conversation, too, and is written with a later one.
 func (l *log) Append(path string, line []byte) error {
+	var err error
 	if l.keep && l.dir != "" {
-		name := l.path(path)
-		if l.torn == name { // what a death has cut off must not swallow the next line
-			l.torn, line = "", append([]byte{'\n'}, line...)
-		}
-		if err := l.disk.appendLine(name, line); err != nil {
-			return err
-		}
+		err = l.file.append(filepath.Join(l.dir, filepath.FromSlash(path)), line)
 	}
 	if len(l.copied) > 0 {
 		if l.copied[0] == uuidOf(line) {
 			l.copied = l.copied[1:]
-			return nil
+			return err
 		}
 		l.copied = nil // no fork, or its copy is done
 	}
 	l.fold(line)
-	return nil
+	return err
 }
 
-func (l *log) path(name string) string { return filepath.Join(l.dir, filepath.FromSlash(name)) }
+// Sync implements [agent.Syncer].
+func (l *log) Sync() error { return l.file.sync() }
 
-func (d disk) appendLine(name string, line []byte) error {
-	if err := d.ask(diskMake, name); err != nil {
-		return fmt.Errorf("store a session: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("store a session: %w", err)
-	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("store a session: %w", err)
-	}
-	err = d.write(f, name, line)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return fmt.Errorf("store a session: %w", err)
-	}
-	return nil
-}
+// Rest implements [agent.Syncer].
+func (l *log) Rest() { l.file.close(false) }
 
 // record is what is read of a line.
 type record struct {
-	Type    string `json:"type"`
-	UUID    string `json:"uuid"`
-	Message struct {
+	Type      string `json:"type"`
+	UUID      string `json:"uuid"`
+	Parent    string `json:"parentUuid"`
+	Sidechain bool   `json:"isSidechain"`
+	Prompt    string `json:"promptSource"`
+	Message   struct {
 		ID      string          `json:"id"`
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
+	Attachment json.RawMessage `json:"attachment"`
 }
 
 func uuidOf(line []byte) string {
-	var r record
+	var r struct {
+		UUID string `json:"uuid"`
+	}
 	if protocol.Unmarshal(line, &r) != nil {
 		return ""
 	}
@@ -129,9 +219,11 @@ func (l *log) fold(line []byte) string {
 	}
 	switch {
 	case r.Type == "user":
-		l.add(model.User, "", blocksOf(r.Message.Content))
+		l.said(blocksOf(r.Message.Content))
+	case r.Type == "attachment":
+		l.said(attached(r.Attachment))
 	case r.Type == "assistant" && r.Message.Model != synthetic:
-		l.add(model.Assistant, r.Message.ID, blocksOf(r.Message.Content))
+		l.answered(r.Message.ID, blocksOf(r.Message.Content))
 	}
 	return r.UUID
 }
@@ -140,33 +232,55 @@ func (l *log) fold(line []byte) string {
 // them.
 const synthetic = "<synthetic>"
 
-// add adds blocks to the message that is not encoded yet, or begins another.
-func (l *log) add(role model.Role, id string, blocks []model.Block) {
-	if l.role != role || l.id != id {
-		l.encode()
-		l.role, l.id = role, id
+// said adds to what the model is asked next. An answer that said nothing is left out, so what
+// follows it joins what was asked before.
+func (l *log) said(blocks []model.Block) {
+	if len(blocks) == 0 {
+		return
+	}
+	l.endAnswer()
+	l.user, l.asked = append(l.user, blocks...), nil
+}
+
+// answered adds blocks of an answer.
+func (l *log) answered(id string, blocks []model.Block) {
+	if l.id != id {
+		l.endAnswer()
+		l.id = id
 	}
 	for _, b := range blocks {
-		if b.Kind == model.ToolUse && slices.ContainsFunc(l.blocks, func(o model.Block) bool { return o.Kind == model.ToolUse && o.ID == b.ID }) {
+		if b.Kind == model.ToolUse && slices.ContainsFunc(l.answer, func(o model.Block) bool { return o.Kind == model.ToolUse && o.ID == b.ID }) {
 			continue // the second of an id is dropped, as observed
 		}
-		l.blocks = append(l.blocks, b)
+		l.answer = append(l.answer, b)
+	}
+	if len(l.user) > 0 && slices.ContainsFunc(l.answer, says) {
+		l.messages = append(l.messages, l.question())
+		l.user, l.asked = nil, nil
 	}
 }
 
-// encode encodes the message that is not encoded yet. An answer that says nothing is left out.
-func (l *log) encode() {
-	if l.role == model.User || slices.ContainsFunc(l.blocks, says) {
-		l.messages = append(l.messages, l.codec.Message(&model.Message{Role: l.role, Blocks: l.blocks}))
+// question is what the model is asked next, encoded.
+func (l *log) question() []byte {
+	if l.asked == nil {
+		l.asked = l.codec.Message(&model.Message{Role: model.User, Blocks: l.user})
 	}
-	l.role, l.id, l.blocks = "", "", nil
+	return l.asked
+}
+
+// endAnswer encodes the answer, if it says something.
+func (l *log) endAnswer() {
+	if slices.ContainsFunc(l.answer, says) {
+		l.messages = append(l.messages, l.codec.Message(&model.Message{Role: model.Assistant, Blocks: l.answer}))
+	}
+	l.id, l.answer = "", nil
 }
 
 // says reports whether a block of an answer is worth giving back without another.
 func says(b model.Block) bool {
 	switch b.Kind {
 	case model.Text:
-		return b.Text != ""
+		return strings.TrimSpace(b.Text) != ""
 	case model.Thinking:
 		return false
 	case model.ToolUse, model.Opaque, model.ToolResult, model.Image:
@@ -176,106 +290,19 @@ func says(b model.Block) bool {
 
 // conversation is the conversation so far.
 func (l *log) conversation() [][]byte {
-	if l.role != "" {
-		l.encode()
+	l.endAnswer()
+	if len(l.user) == 0 {
+		return l.messages
 	}
-	return l.messages
+	return append(l.messages[:len(l.messages):len(l.messages)], l.question())
 }
 
-// own is where a block's frame has what the Messages API has no member for, if the block is
-// of another API.
-const own = "troupe"
-
-type ownMembers struct {
-	Origin string          `json:"origin"`
-	Raw    json.RawMessage `json:"raw,omitempty"`
-}
-
-// blocksOf reads the content of a message: a text, or blocks in the form of the Messages API.
-func blocksOf(content json.RawMessage) []model.Block {
-	var whole string
-	if protocol.Unmarshal(content, &whole) == nil {
-		return []model.Block{text(whole)}
-	}
-	var list []json.RawMessage
-	if protocol.Unmarshal(content, &list) != nil {
-		return nil
-	}
-	blocks := make([]model.Block, 0, len(list))
-	for _, raw := range list {
-		blocks = append(blocks, blockOf(raw))
-	}
-	return blocks
-}
-
-func blockOf(raw json.RawMessage) model.Block {
-	var in struct {
-		Type      string          `json:"type"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Input     json.RawMessage `json:"input"`
-		ToolUseID string          `json:"tool_use_id"`
-		Content   json.RawMessage `json:"content"`
-		IsError   bool            `json:"is_error"`
-		Source    json.RawMessage `json:"source"`
-		Own       *ownMembers     `json:"troupe"`
-	}
-	if protocol.Unmarshal(raw, &in) != nil {
-		return model.Block{}
-	}
-	b := model.Block{Kind: model.BlockKind(in.Type), Text: in.Text, ID: in.ID, Name: in.Name, Input: in.Input, IsError: in.IsError, Origin: anthropicOrigin}
-	if in.Own != nil {
-		b.Origin, b.Raw = in.Own.Origin, in.Own.Raw
-	}
-	switch b.Kind {
-	case model.Text, model.ToolUse:
-	case model.Thinking:
-		b.Text, b.Signature = in.Thinking, in.Signature
-	case model.ToolResult:
-		b.ID = in.ToolUseID
-		if protocol.Unmarshal(in.Content, &b.Text) != nil {
-			b.Content = in.Content
+// result is the text of a call's result, among those that the model is told next.
+func (l *log) result(id string) (text string, there bool) {
+	for i := range l.user {
+		if b := &l.user[i]; b.Kind == model.ToolResult && b.ID == id {
+			return b.Text + string(b.Content), true
 		}
-	case model.Image:
-		b.Content = in.Source
-	case model.Opaque:
-		fallthrough
-	default:
-		b.Kind, b.Raw = model.Opaque, raw
 	}
-	return b
-}
-
-// anthropicOrigin is the origin of blocks that are in the form of the Messages API.
-const anthropicOrigin = "anthropic"
-
-// frameOf is a block as assistant frames and the transcript have it.
-func frameOf(b *model.Block) map[string]any {
-	var o map[string]any
-	switch b.Kind {
-	case model.Thinking:
-		o = map[string]any{"type": "thinking", "thinking": b.Text, "signature": b.Signature}
-	case model.ToolUse:
-		o = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Input}
-	case model.Opaque:
-		if protocol.Unmarshal(b.Raw, &o) == nil && b.Origin == anthropicOrigin {
-			return o
-		}
-		o = map[string]any{"type": "text", "text": ""}
-	case model.Text, model.ToolResult, model.Image:
-		o = map[string]any{"type": "text", "text": b.Text}
-	}
-	switch {
-	case b.Origin == anthropicOrigin && b.Raw != nil:
-		var whole map[string]any
-		if protocol.Unmarshal(b.Raw, &whole) == nil {
-			return whole // with its citations, and what is new
-		}
-	case b.Origin != anthropicOrigin && (b.Raw != nil || b.Kind == model.Thinking):
-		o[own] = ownMembers{b.Origin, b.Raw}
-	}
-	return o
+	return "", false
 }

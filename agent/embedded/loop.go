@@ -202,7 +202,7 @@ func (t *talk) request(l *agent.Lane) *model.Request {
 	}
 	return &model.Request{
 		Model: name, System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: limit,
-		Cache: true, User: l.SessionID(), Raw: l.Streams(),
+		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.effort, ThinkingTokens: t.thinking,
 	}
 }
 

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -34,12 +35,21 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 }
 
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
+	l.Dir = workdir(l.Dir)
+	dir := folder(p.cfg.Dir, l.Getenv)
+	from := resumption{at: lastOf(l.Args, "--resume-session-at="), drops: lastOf(l.Args, "--resume-drops-turn=")}
+	if from.latest = slices.Contains(l.Args, "--continue") && lastOf(l.Args, "--resume=") == ""; from.latest {
+		id := latest(filepath.Join(dir, filepath.Dir(fileOf(l.Dir, ""))))
+		l.Args = append(slices.Clip(slices.Clone(l.Args)), "--resume="+cmp.Or(id, "none"))
+	}
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.hands = newHands(l, p.seams, p.private)
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.box = toolbox(t.background)
-	t.log = &log{codec: p.cfg.Model.Codec(), disk: p.seams.Disk, dir: p.folder(l), keep: !slices.Contains(l.Args, "--no-session-persistence")}
-	return &conversation{t.hands, agent.Open(l, port, agent.Config{
+	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
+	t.log.file.disk = p.seams.Disk
+	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     p.cfg.Name,
 		Turn:      t.turn,
@@ -48,7 +58,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
-		Live:      &agent.Live{Tools: toolNames(), Used: t.used},
+		Live:      &agent.Live{Tools: toolNames(), Used: t.used, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
 		Init: agent.Object{
 			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
 		},
@@ -61,29 +71,16 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 
 func limitsCost(arg string) bool { return strings.HasPrefix(arg, "--max-budget-usd") }
 
-// folder is where sessions are stored; "": nowhere.
-func (p *program) folder(l agent.Launch) string {
-	if p.cfg.Dir != "" {
-		return p.cfg.Dir
-	}
-	if state := l.Getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
-		return filepath.Join(state, "troupe")
-	}
-	if home := l.Getenv("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".local", "state", "troupe")
-	}
-	return ""
-}
-
 // conversation removes what its tools have kept when it has ended.
 type conversation struct {
 	hands *hands
+	file  *file
 	*agent.Conversation
 }
 
 // Run runs it to its end.
 func (c *conversation) Run() agent.Exit {
-	defer c.hands.remove()
+	defer c.end()
 	return c.Conversation.Run()
 }
 
@@ -92,10 +89,15 @@ func (c *conversation) Play() (x agent.Exit, ended bool) {
 	ended = true // also if it panics
 	defer func() {
 		if ended {
-			c.hands.remove()
+			c.end()
 		}
 	}()
 	return c.Conversation.Play()
+}
+
+func (c *conversation) end() {
+	c.file.close(true)
+	c.hands.remove()
 }
 
 // talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
@@ -106,6 +108,8 @@ type talk struct {
 	seams      backend.Seams
 	rng        *rand.Rand // jitter
 	limited    bool       // by MaxBudgetUSD
+	effort     string     // of the options; "": the model's default
+	thinking   int        // tokens; 0: the model's default, below 0: none
 	background bool       // commands can run in the background
 	hands      *hands
 	gates      *gates // of the turn's last batch of calls; nil before its first

@@ -36,7 +36,6 @@ func TestOptionsThatWouldDoNothing(t *testing.T) {
 	for option, set := range map[string]func(*sdk.Options){
 		"Settings":       func(o *sdk.Options) { o.Settings = json.RawMessage(`{}`) },
 		"Plugins":        func(o *sdk.Options) { o.Plugins = []session.Plugin{{Path: "/p"}} },
-		"Continue":       func(o *sdk.Options) { o.Continue = true },
 		"Sandbox":        func(o *sdk.Options) { o.Sandbox = &session.Sandbox{} },
 		"Tools":          func(o *sdk.Options) { o.Tools = sdk.Only("Read", "Teleport") },
 		"Betas":          func(o *sdk.Options) { o.Betas = []string{"x"} },

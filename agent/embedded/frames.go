@@ -1,0 +1,131 @@
+package embedded
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// own is where a block's frame has what the Messages API has no member for, if the block is
+// of another API.
+const own = "troupe"
+
+type ownMembers struct {
+	Origin string          `json:"origin"`
+	Raw    json.RawMessage `json:"raw,omitempty"`
+}
+
+// blocksOf reads the content of a message: a text, or blocks in the form of the Messages API.
+func blocksOf(content json.RawMessage) []model.Block {
+	var whole string
+	if protocol.Unmarshal(content, &whole) == nil {
+		return []model.Block{text(whole)}
+	}
+	var list []json.RawMessage
+	if protocol.Unmarshal(content, &list) != nil {
+		return nil
+	}
+	blocks := make([]model.Block, 0, len(list))
+	for _, raw := range list {
+		blocks = append(blocks, blockOf(raw))
+	}
+	return blocks
+}
+
+// attached are the blocks of an attachment that the model reads: what hooks say, and what
+// the user says while the agent works. Of others there are none.
+func attached(raw json.RawMessage) []model.Block {
+	var a struct {
+		Type    string          `json:"type"`
+		Content []string        `json:"content"`
+		Prompt  json.RawMessage `json:"prompt"`
+	}
+	if protocol.Unmarshal(raw, &a) != nil {
+		return nil
+	}
+	switch a.Type {
+	case "hook_additional_context":
+		return []model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")}
+	case "queued_command":
+		blocks := blocksOf(a.Prompt)
+		if len(blocks) == 1 && blocks[0].Kind == model.Text {
+			blocks[0].Text = "The user sent a new message while you were working:\n" + blocks[0].Text
+		}
+		return blocks
+	}
+	return nil
+}
+
+func blockOf(raw json.RawMessage) model.Block {
+	var in struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+		Content   json.RawMessage `json:"content"`
+		IsError   bool            `json:"is_error"`
+		Source    json.RawMessage `json:"source"`
+		Own       *ownMembers     `json:"troupe"`
+	}
+	if protocol.Unmarshal(raw, &in) != nil {
+		return model.Block{}
+	}
+	b := model.Block{Kind: model.BlockKind(in.Type), Text: in.Text, ID: in.ID, Name: in.Name, Input: in.Input, IsError: in.IsError, Origin: anthropicOrigin}
+	if in.Own != nil {
+		b.Origin, b.Raw = in.Own.Origin, in.Own.Raw
+	}
+	switch b.Kind {
+	case model.Text, model.ToolUse:
+	case model.Thinking:
+		b.Text, b.Signature = in.Thinking, in.Signature
+	case model.ToolResult:
+		b.ID = in.ToolUseID
+		if protocol.Unmarshal(in.Content, &b.Text) != nil {
+			b.Content = in.Content
+		}
+	case model.Image:
+		b.Content = in.Source
+	case model.Opaque:
+		fallthrough
+	default:
+		b.Kind, b.Raw = model.Opaque, raw
+	}
+	return b
+}
+
+// anthropicOrigin is the origin of blocks that are in the form of the Messages API.
+const anthropicOrigin = "anthropic"
+
+// frameOf is a block as assistant frames and the transcript have it.
+func frameOf(b *model.Block) map[string]any {
+	var o map[string]any
+	switch b.Kind {
+	case model.Thinking:
+		o = map[string]any{"type": "thinking", "thinking": b.Text, "signature": b.Signature}
+	case model.ToolUse:
+		o = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Input}
+	case model.Opaque:
+		if protocol.Unmarshal(b.Raw, &o) == nil && b.Origin == anthropicOrigin {
+			return o
+		}
+		o = map[string]any{"type": "text", "text": ""}
+	case model.Text, model.ToolResult, model.Image:
+		o = map[string]any{"type": "text", "text": b.Text}
+	}
+	switch {
+	case b.Origin == anthropicOrigin && b.Raw != nil:
+		var whole map[string]any
+		if protocol.Unmarshal(b.Raw, &whole) == nil {
+			return whole // with its citations, and what is new
+		}
+	case b.Origin != anthropicOrigin && (b.Raw != nil || b.Kind == model.Thinking):
+		o[own] = ownMembers{b.Origin, b.Raw}
+	}
+	return o
+}

@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// entry is what the engine reads of a line it once wrote.
+type entry struct {
+	Type        string `json:"type"`
+	UUID        string `json:"uuid"`
+	IsMeta      bool   `json:"isMeta"`
+	PromptOwner string `json:"promptSource"`
+	Message     struct {
+		StopReason string          `json:"stop_reason"`
+		Content    json.RawMessage `json:"content"`
+	} `json:"message"`
+	Attachment struct {
+		SourceUUID string `json:"source_uuid"`
+	} `json:"attachment"`
+}
+
+// restore reads the session that the arguments resume. One that does not exist
+// ends the agent: a bare result, no answer to initialize, as observed.
+func (e *engine) restore() {
+	id := e.flags.last("resume")
+	if id == "" || !e.keeps() {
+		return
+	}
+	file, err := e.cfg.History.Load(e.sessionFile(id))
+	if err != nil {
+		text := "No conversation found with session ID: " + id
+		if !errors.Is(err, fs.ErrNotExist) {
+			text = err.Error()
+		}
+		e.session.id = id
+		e.stderr(text)
+		e.refuseTurn(text, "")
+		e.quit(Exit{Code: 1})
+		return
+	}
+	for line := range bytes.Lines(file) {
+		var in entry
+		if json.Unmarshal(line, &in) != nil {
+			continue // cut off by a death
+		}
+		e.remember(in)
+		if e.session.id != id { // a fork: every line again, under the new id
+			e.appendLine(e.renamed(line, id))
+		}
+	}
+	if e.mem.cut && e.launch.Getenv(resumeEnv) == "1" && len(e.mem.prompts) > 0 {
+		e.rerun()
+	}
+}
+
+// renamed is a line of the session id in this one. What a real model reads stays as it is.
+func (e *engine) renamed(line []byte, id string) []byte {
+	from, to := id, e.session.id
+	if e.cfg.Live != nil {
+		from, to = `"sessionId":"`+id+`"`, `"sessionId":"`+to+`"`
+	}
+	return bytes.ReplaceAll(line, []byte(from), []byte(to))
+}
+
+// remember takes in one line of an earlier life.
+func (e *engine) remember(in entry) {
+	if in.UUID == "" {
+		return
+	}
+	e.mem.leaf = in.UUID
+	switch in.Type {
+	case "attachment":
+		if id := in.Attachment.SourceUUID; id != "" { // what the user said while the agent worked
+			e.seen[id], e.remembered[id] = true, true
+		}
+	case "user":
+		if in.PromptOwner != "" || in.IsMeta {
+			e.seen[in.UUID], e.remembered[in.UUID] = true, true
+			e.mem.cut = true
+			if !in.IsMeta {
+				e.mem.prompts = append(e.mem.prompts, textOf(in.Message.Content))
+			}
+			return
+		}
+		if strings.HasPrefix(textOf(in.Message.Content), "[Request interrupted by user") {
+			e.mem.cut = false
+		} else if e.cfg.Live != nil {
+			e.mem.cut = true // a result, or a note of the agent, that the model has not answered
+		}
+	case "assistant":
+		e.mem.cut = in.Message.StopReason == "tool_use"
+	}
+	var blocks []struct {
+		Type      string `json:"type"`
+		ID        string `json:"id"`
+		ToolUseID string `json:"tool_use_id"`
+	}
+	_ = json.Unmarshal(in.Message.Content, &blocks) // text has no blocks
+	for _, b := range blocks {
+		switch b.Type {
+		case "tool_use":
+			e.mem.dangling = append(e.mem.dangling, openUse{b.ID, in.UUID})
+		case "tool_result":
+			e.mem.close(b.ToolUseID)
+		}
+	}
+}
+
+func (m *memory) close(toolUseID string) {
+	for i, open := range m.dangling {
+		if open.id == toolUseID {
+			m.dangling = append(m.dangling[:i], m.dangling[i+1:]...)
+			return
+		}
+	}
+}
+
+// rerun starts the turn that was cut off once more. It waits for nothing, not
+// even for initialize, as observed.
+func (e *engine) rerun() {
+	if e.cfg.Live == nil {
+		e.mem.dangling = nil // the model does not see the call any more
+	}
+	msg := &message{
+		uuid: e.ids.uuid(), query: true, again: true,
+		prompt:  e.mem.prompts[len(e.mem.prompts)-1],
+		content: json.RawMessage(`{"role":"user","content":"Continue from where you left off."}`),
+	}
+	e.inbox = append(e.inbox, msg)
+	e.setStateOnce("running")
+	e.startTurn()
+}
+
+// answerOpen keeps results of the calls that have none: without them no provider takes the
+// conversation.
+func (e *engine) answerOpen() {
+	text := interruptedText
+	if e.flags.has("resume-session-at") {
+		text = missingText
+	}
+	for _, open := range e.mem.dangling {
+		e.record(Object{
+			"type": "user", "uuid": e.ids.uuid(), "toolUseResult": text, "toolDenialKind": "interrupted",
+			"sourceToolAssistantUUID": open.line,
+			"message": Object{"role": "user", "content": []any{Object{
+				"type": "tool_result", "content": text, "is_error": true, "tool_use_id": open.id,
+			}}},
+		})
+	}
+	e.mem.dangling = nil
+}
+
+func (e *engine) repair() {
+	e.answerOpen()
+	e.record(Object{
+		"type": "assistant", "uuid": e.ids.uuid(), "isApiErrorMessage": false, "message": Object{
+			"id": e.ids.uuid(), "type": "message", "role": "assistant", "model": "<synthetic>",
+			"content":     []any{Object{"type": "text", "text": "No response requested."}},
+			"stop_reason": "stop_sequence", "stop_sequence": "", "usage": usage(0),
+		},
+	})
+}
