@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -19,6 +20,8 @@ type ToolCall struct {
 	// Invalid is what is wrong with the input: the model reads it as the tool's error, and no
 	// gate is asked. "": nothing is.
 	Invalid string
+	// Detail is what tool_use_result says of an invalid input; "": Invalid.
+	Detail string
 	// Check looks whether the call can work at all, after the deny rules and before any other
 	// gate: what it returns the model reads as the tool's error. nil, and "": it can.
 	Check func(s *Strand) (string, error)
@@ -301,7 +304,9 @@ func (l *Lane) denied(c *call, v Verdict) (g gate, refused bool) {
 	case c.Unknown:
 		return toolError("Error: No such tool available: " + c.Name), true
 	case c.Invalid != "":
-		return toolError(c.Invalid), true
+		g := toolError(c.Invalid)
+		g.plain = cmp.Or(c.Detail, g.plain)
+		return g, true
 	case v.Deny == "":
 		return g, false
 	case v.Tagged:

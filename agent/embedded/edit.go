@@ -21,12 +21,21 @@ func edit() *tool {
 		about: "Replaces old_string by new_string in a file. old_string must be there exactly once, with its white space, unless replace_all is set. An empty old_string makes a new file.",
 		path:  "file_path",
 		params: []param{
-			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, alias: "path"},
-			{name: "old_string", kind: "string", about: "What is there.", required: true, alias: "old_str"},
-			{name: "new_string", kind: "string", about: "What takes its place.", required: true, alias: "new_str"},
-			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands."},
+			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, aliases: []string{"path"}},
+			{name: "old_string", kind: "string", about: "What is there.", required: true, aliases: []string{"old_str"}},
+			{name: "new_string", kind: "string", about: "What takes its place.", required: true, aliases: []string{"new_str"}},
+			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands.", schema: `"default":false,"type":"boolean"`},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
+		fix: func(t *tool, in agent.Object) string {
+			t.aliased(in)
+			for _, name := range []string{"old_str", "new_str"} { // beside the right name
+				if _, isText := in[strings.TrimSuffix(name, "str")+"string"].(string); isText {
+					delete(in, name)
+				}
+			}
+			return ""
+		},
 		check: func(h *hands, in agent.Object) string {
 			if h.linkRefusal(h.path(str(in, "file_path"))) != "" {
 				return "" // run says it

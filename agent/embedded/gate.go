@@ -34,6 +34,7 @@ func editing() []string {
 type gates struct {
 	allow, deny  []string
 	own          *policy.Policy // the user's rules; nil if they do not compile
+	allows       *policy.Policy // those that allow, if there are others
 	reads, edits *policy.Policy
 }
 
@@ -49,6 +50,11 @@ func (t *talk) compile(p agent.Permissions) *gates {
 		})
 	}
 	g.own = with(p.Allow, p.Deny)
+	t.hands.hide(nil)
+	if len(p.Deny) > 0 {
+		g.allows = with(p.Allow, nil)
+		t.hands.hide(g.hides)
+	}
 	files := []string{"Read(./**)"}
 	writes := []string{"Edit(./**)"}
 	for _, dir := range t.hands.added {
@@ -76,6 +82,29 @@ func (g *gates) decide(call policy.Call) (b protocol.PermissionBehavior, byRule 
 	return e.Behavior, e.Behavior == protocol.BehaviorAsk && e.Rule.Text != ""
 }
 
+// byDeny reports whether a deny rule may be about a call, which asks because of it.
+func (g *gates) byDeny(call policy.Call) bool {
+	return g.own.Explain(call).Rule.Behavior == protocol.BehaviorDeny
+}
+
+// allowed is what the rules that allow say of a call.
+func (g *gates) allowed(call policy.Call) protocol.PermissionBehavior {
+	if g.allows == nil {
+		return protocol.BehaviorAsk
+	}
+	return g.allows.Decide(call)
+}
+
+// hides reports whether a deny rule is about reading a file, or may be.
+func (g *gates) hides(path string) bool {
+	if g.own == nil {
+		return true
+	}
+	input, _ := json.Marshal(agent.Object{"file_path": path}) // a text
+	e := g.own.Explain(policy.Call{Tool: "Read", Input: input, Cwd: "/"})
+	return e.Behavior == protocol.BehaviorDeny || e.Rule.Behavior == protocol.BehaviorDeny
+}
+
 // resolve follows the links of a path; of one that does not exist, those of the deepest
 // directory above it that does.
 func resolve(path string) (string, error) {
@@ -100,18 +129,24 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		g := t.compile(p)
 		call := policy.Call{Tool: own.name, Cwd: t.hands.dir()}
 		call.Input, _ = json.Marshal(in) // it was JSON
+		if own.tree {
+			call.Input, _ = json.Marshal(agent.Object{"path": own.place(t.hands, in), "pattern": "*"}) // texts
+		}
 		because := "mode"
 		if own.name == "Bash" {
 			because = "subcommandResults"
 		}
 		mine, byRule := g.decide(call)
+		if own.tree && byRule && g.byDeny(call) {
+			mine, byRule = g.allowed(call), false // what it may not read is hidden from it
+		}
 		danger := ""
 		if own.name == "Bash" {
 			danger = t.hands.critical(str(in, "command"))
 		}
 		ask := agent.Verdict{}
 		if own.path != "" {
-			name := str(in, own.path)
+			name := own.place(t.hands, in)
 			switch outside, target := t.hands.leads(name); {
 			case target != "":
 				ask = agent.Verdict{Blocked: target, Reason: "workingDir", About: name + " resolves through a symlink to " + target + ", which is outside the allowed working directories"}
@@ -122,6 +157,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		switch {
 		case g.own == nil && len(p.Deny) > 0:
 			return agent.Verdict{Deny: "The rules of this session cannot be read, so the call was denied.", Reason: "rule"}
+		case mine == protocol.BehaviorDeny && own.tree:
+			return agent.Verdict{Deny: "Permission to read " + t.hands.path(own.place(t.hands, in)) + " has been denied.", Reason: "rule"}
 		case mine == protocol.BehaviorDeny && own.path != "":
 			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
 		case mine == protocol.BehaviorDeny:

@@ -27,6 +27,8 @@ type hands struct {
 	read map[string]known // files that the model has read, by path
 	own  string           // the directory for what tools keep; "": it is not made
 
+	deny func(path string) bool // whether a deny rule hides a file; nil: none does
+
 	commands commands
 
 	// reads decides about a command by the rules for reading. It is nil until they are compiled.
@@ -38,6 +40,21 @@ func (h *hands) dir() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cwd
+}
+
+// hide sets which files searches leave out.
+func (h *hands) hide(deny func(path string) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deny = deny
+}
+
+// hidden reports whether a deny rule hides a file from searches.
+func (h *hands) hidden(path string) bool {
+	h.mu.Lock()
+	deny := h.deny
+	h.mu.Unlock()
+	return deny != nil && deny(path)
 }
 
 func (h *hands) home() string {

@@ -40,10 +40,14 @@ func read() *tool {
 		path:  "file_path",
 		params: []param{
 			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true},
-			{name: "offset", kind: "integer", about: "The first line, from 1."},
-			{name: "limit", kind: "integer", about: "How many lines."},
+			{name: "offset", kind: "integer", about: "The first line, from 1.", more: `,"minimum":0,"maximum":9007199254740991`},
+			{name: "limit", kind: "integer", about: "How many lines.", more: `,"exclusiveMinimum":0,"maximum":9007199254740991`},
 			{name: "pages", kind: "string", about: "Not used."},
 			{name: "allow_large", kind: "boolean", about: "Reads also a file above the limit of size."},
+		},
+		fix: func(_ *tool, in agent.Object) string {
+			delete(in, "description")
+			return ""
 		},
 		check: func(_ *hands, in agent.Object) string {
 			switch ext := strings.ToLower(filepath.Ext(str(in, "file_path"))); {

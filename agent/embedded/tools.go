@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -23,6 +20,10 @@ type tool struct {
 	beside func(h *hands, in agent.Object) bool
 	// path is the parameter that names a file, which the gate looks at; "": none does.
 	path string
+	tree bool // it looks at all that is below, and without a path at the shell's directory
+	// fix makes of an input what the tool's parameters are called, where that is safe, and
+	// returns a note for the model. nil does nothing.
+	fix func(t *tool, in agent.Object) (note string)
 	// check looks whether the call can work at all, as a task. nil if there is nothing to check.
 	check func(h *hands, in agent.Object) string
 	// run does the work, as a task.
@@ -35,17 +36,10 @@ type tool struct {
 	free bool   // it runs without a question
 }
 
-// param is a parameter of a tool. kind is a type of JSON schema.
-type param struct {
-	name, kind, about string
-	required          bool
-	alias             string // another name that models use
-}
-
 // toolbox are the tools, in the order in which the model sees them.
 // background says whether commands can run in the background.
 func toolbox(background bool) []*tool {
-	return []*tool{bash(background), edit(), read(), taskStop(), write()}
+	return []*tool{bash(background), edit(), glob(), grep(), read(), taskStop(), write()}
 }
 
 // toolNames are the names of the tools.
@@ -57,26 +51,47 @@ func toolNames() []string {
 	return names
 }
 
+// place is the path that a call is about.
+func (t *tool) place(h *hands, in agent.Object) string {
+	name := str(in, t.path)
+	if t.name == "Glob" {
+		name, _ = globbed(in)
+	}
+	if name = strings.TrimSpace(name); t.tree && name == "" {
+		return h.dir()
+	} else if t.tree {
+		return name
+	}
+	return str(in, t.path)
+}
+
 // schema is the JSON schema of the tool's input.
 func (t *tool) schema() json.RawMessage {
-	type property struct {
-		Type  string `json:"type"`
-		About string `json:"description,omitempty"`
-	}
 	b := []byte(`{"type":"object","properties":{`)
 	required := []string{}
 	for i, p := range t.params {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		one, _ := json.Marshal(property{p.kind, p.about}) // strings
-		b = append(append(strconv.AppendQuote(b, p.name), ':'), one...)
+		rules := p.schema
+		if rules == "" {
+			rules = `"type":"` + p.kind + `"` + p.more
+		}
+		about := []byte(nil)
+		if p.about != "" {
+			about, _ = json.Marshal(p.about) // a text
+			about = append([]byte(`,"description":`), about...)
+		}
+		b = fmt.Appendf(b, "%q:{%s%s}", p.name, rules, about)
 		if p.required {
 			required = append(required, p.name)
 		}
 	}
-	list, _ := json.Marshal(required) // strings
-	b = append(append(b, `},"required":`...), list...)
+	b = append(b, '}')
+	if len(required) > 0 {
+		list, _ := json.Marshal(required) // texts
+		b = append(append(b, `,"required":`...), list...)
+	}
 	return append(b, `,"additionalProperties":false}`...)
 }
 
@@ -138,17 +153,25 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	}
 	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name || own.old == b.Name && own.old != "" })
 	if i < 0 || !slices.Contains(turn.Tools(), t.box[i].name) {
-		c.Unknown = true
+		c.Invalid = noSuchTool(b.Name, turn.Tools())
 		c.Judge = func(agent.Permissions, agent.Object) agent.Verdict { return agent.Verdict{} }
 		return c
 	}
 	own := t.box[i]
 	c.Name = own.name
+	raw, note := b.Input, ""
 	if b.BadInput != "" {
-		in, c.Invalid = unparsed(own.name, b.BadInput)
+		raw, c.Invalid, c.Detail = unparsed(own.name, b.BadInput)
+		in = agent.Object{}
+		_ = protocol.Unmarshal(raw, &in) // it is an object
 	}
 	if c.Invalid == "" {
-		c.Invalid = own.coerce(in)
+		if own.fix != nil {
+			note = own.fix(own, in)
+		}
+		if issues := own.coerce(in, keysOf(raw)); len(issues) > 0 {
+			c.Invalid, c.Detail = faulty(own.name, issues)
+		}
 	}
 	c.Input = in
 	c.Judge = t.judge(own)
@@ -171,6 +194,9 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		}
 		err = s.Do(func(ctx context.Context) error {
 			r = own.run(ctx, t.hands, in)
+			if text, plain := r.Content.(string); plain && !r.IsError {
+				r.Content = text + note
+			}
 			return nil
 		})
 		return r, err
@@ -178,123 +204,24 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	return c
 }
 
-// unparsed is what the model reads if its input is not a JSON object. A list is an object
-// with its indices for keys, as observed.
-func unparsed(name, bad string) (agent.Object, string) {
-	var list []any
-	if protocol.Unmarshal([]byte(bad), &list) == nil {
-		o := agent.Object{}
-		for i, v := range list {
-			o[strconv.Itoa(i)] = v
-		}
-		return o, ""
-	}
-	const most = 200
-	return agent.Object{}, fmt.Sprintf("InputValidationError: %s was called with input that could not be parsed as JSON.\nYou sent (first %d of %d bytes): %s\nCommon causes: unescaped backslashes in file paths (use / or \\\\), unescaped control characters, or truncated output. Retry with valid JSON.",
-		name, min(len(bad), most), len(bad), bad[:min(len(bad), most)])
-}
-
-// coerce takes the input as the parameters want it, where that is safe, and returns what is
-// wrong with it in the words of Claude Code 2.1.329 (observed).
-func (t *tool) coerce(in agent.Object) string {
-	var missing, unexpected, wrong []string
-	for _, p := range t.params {
-		if v, ok := in[p.alias]; ok && p.alias != "" {
-			if _, both := in[p.name]; !both {
-				in[p.name] = v
-			}
-			delete(in, p.alias)
-		}
-		v, given := in[p.name]
-		if !given {
-			if p.required {
-				missing = append(missing, "The required parameter `"+p.name+"` is missing")
-			}
-			continue
-		}
-		taken, ok := p.take(v)
-		if !ok {
-			wrong = append(wrong, fmt.Sprintf("The parameter `%s` type is expected as `%s` but provided as `%s`", p.name, p.shown(v), kindOf(v)))
-			continue
-		}
-		in[p.name] = taken
-	}
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		if !slices.ContainsFunc(t.params, func(p param) bool { return p.name == name }) {
-			unexpected = append(unexpected, "An unexpected parameter `"+name+"` was provided")
+// noSuchTool is what the model reads when it calls a tool that it does not have, as observed.
+func noSuchTool(name string, offered []string) string {
+	text := "Error: No such tool available: " + name
+	for _, own := range offered {
+		if own != name && strings.EqualFold(own, name) {
+			return text + ". Tool names are case-sensitive: call " + own + " instead."
 		}
 	}
-	all := slices.Concat(missing, unexpected, wrong)
-	switch len(all) {
-	case 0:
-		return ""
-	case 1:
-		return "InputValidationError: " + t.name + " failed due to the following issue:\n" + all[0]
+	if slices.Contains(strings.Fields(claudeTools), name) {
+		return text + ". " + name + " is disabled for this session, in subagents as well as here."
 	}
-	return "InputValidationError: " + t.name + " failed due to the following issues:\n" + strings.Join(all, "\n")
+	return text
 }
 
-// shown is the kind as errors call it.
-func (p *param) shown(given any) string {
-	if _, number := given.(float64); p.kind == "integer" && number {
-		return "int"
-	} else if p.kind == "integer" {
-		return "number"
-	}
-	return p.kind
-}
-
-// take takes a value of the parameter's kind, and the text of one.
-func (p *param) take(v any) (any, bool) {
-	switch p.kind {
-	case "string":
-		s, ok := v.(string)
-		return s, ok
-	case "boolean":
-		switch s := v.(type) {
-		case bool:
-			return s, true
-		case string:
-			return s == "true", s == "true" || s == "false"
-		}
-		return nil, false
-	}
-	n, ok := v.(float64)
-	if s, isText := v.(string); isText {
-		var err error
-		n, err = strconv.ParseFloat(strings.TrimSpace(s), 64)
-		ok = err == nil
-	}
-	if p.kind == "integer" && n != math.Trunc(n) {
-		return nil, false
-	}
-	return n, ok
-}
-
-// kindOf is the kind of a value, as errors call it.
-func kindOf(v any) string {
-	switch v.(type) {
-	case string:
-		return "string"
-	case float64:
-		return "number"
-	case bool:
-		return "boolean"
-	case []any:
-		return "array"
-	case nil:
-		return "null"
-	}
-	return "object"
-}
-
-func str(in agent.Object, name string) string { s, _ := in[name].(string); return s }
-
-// number is a number of the input; none if it is not given.
-func number(in agent.Object, name string) (n float64, given bool) {
-	n, given = in[name].(float64)
-	return n, given
-}
+// claudeTools are the tools that Claude Code 2.1.329 knows.
+const claudeTools = `Agent AskUserQuestion Bash CronCreate CronDelete CronList Edit EnterPlanMode EnterWorktree
+	ExitPlanMode ExitWorktree Glob Grep ListAgents Monitor NotebookEdit Read ReportFindings ScheduleWakeup SendMessage
+	Skill TaskCreate TaskGet TaskList TaskStop TaskUpdate TodoWrite ToolSearch WebFetch WebSearch Workflow Write`
 
 // failure is a result that is an error.
 func failure(format string, args ...any) agent.ToolResult {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -23,10 +25,11 @@ func write() *tool {
 		about: "Writes a file, and makes the directories above it. What the file had before is replaced.",
 		path:  "file_path",
 		params: []param{
-			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, alias: "path"},
+			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, aliases: []string{"path"}},
 			{name: "content", kind: "string", about: "All of its content.", required: true},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
+		fix:    fixWrite,
 		check: func(h *hands, in agent.Object) string {
 			path := h.path(str(in, "file_path"))
 			info, err := os.Stat(path)
@@ -47,6 +50,25 @@ func write() *tool {
 		},
 		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.write(in) },
 	}
+}
+
+// fixWrite takes other names of parameters, and leaves a description out, if the input is
+// right then. The model reads what was done.
+func fixWrite(t *tool, in agent.Object) string {
+	fixed, note := maps.Clone(in), ""
+	for range t.aliased(fixed) {
+		note += " `path` was read as `file_path`."
+	}
+	if _, there := fixed["description"]; there {
+		delete(fixed, "description")
+		note += " `description` was ignored."
+	}
+	if note == "" || len(t.coerce(fixed, slices.Collect(maps.Keys(fixed)))) > 0 { //troupe:maporder their number counts
+		return ""
+	}
+	clear(in)
+	maps.Copy(in, fixed)
+	return "\n\nNote: Write's parameters are named `file_path` and `content`." + note
 }
 
 func (h *hands) write(in agent.Object) agent.ToolResult {

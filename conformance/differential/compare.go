@@ -65,6 +65,7 @@ func items(channel string, want, got []Item, note func(Difference)) {
 		kind, _, _ := strings.Cut(i.Key, ":")
 		return channel + "." + strings.ReplaceAll(kind, " ", "_")
 	}
+	got = together(want, got)
 	w, g := 0, 0
 	lone := func(wants, gots []Item) {
 		for _, i := range wants {
@@ -80,6 +81,29 @@ func items(channel string, want, got []Item, note func(Difference)) {
 		values(field(want[pair[0]]), want[pair[0]].Value, got[pair[1]].Value, note)
 	}
 	lone(want[w:], got[g:])
+}
+
+// together gives results of calls that stand side by side the order that the other has: of
+// calls that run together, any can end first.
+func together(want, got []Item) []Item {
+	result := func(i Item) bool {
+		kind, _, _ := strings.Cut(i.Key, ":")
+		return kind == "tool_result" || kind == "result" || kind == "user/tool_result"
+	}
+	place := map[string]int{}
+	for i, w := range want {
+		place[w.Key] = i
+	}
+	got = slices.Clone(got)
+	for from := 0; from < len(got); {
+		to := from
+		for to < len(got) && result(got[to]) {
+			to++
+		}
+		slices.SortStableFunc(got[from:to], func(a, b Item) int { return place[a.Key] - place[b.Key] })
+		from = to + 1
+	}
+	return got
 }
 
 // common are the indices of the longest common sequence of keys.

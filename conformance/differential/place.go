@@ -18,6 +18,8 @@ import (
 // Place is the directory that stands for /w, with one case in it.
 type Place struct {
 	Root, Proj, Home, Tmp string
+
+	made int // files
 }
 
 // newPlace makes the directories and files of a case.
@@ -98,7 +100,10 @@ func (p *Place) add(f *File) error {
 	if f.MTime != 0 {
 		return os.Chtimes(at, time.Unix(f.MTime, 0), time.Unix(f.MTime, 0))
 	}
-	return nil
+	// Each file is newer than the one before, also where the clock of the disk is coarse.
+	p.made++
+	next := time.Now().Add(time.Duration(p.made)*10*time.Millisecond - time.Minute)
+	return os.Chtimes(at, next, next)
 }
 
 // files are those of the workspace, in the form of recordings.

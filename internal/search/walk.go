@@ -16,6 +16,9 @@ import (
 type Tree struct {
 	// Dir is the directory, an absolute path. A link is followed there, and nowhere below.
 	Dir string
+	// Only is the one file of Dir that is found, whatever the other rules say; "": all that
+	// they let in.
+	Only string
 	// Globs are wildcards as of ripgrep's --glob: the last that matches decides, one that
 	// begins with ! leaves out, and the others let in also what ignore files leave out.
 	Globs []string
@@ -76,6 +79,13 @@ func (t *Tree) Walk(ctx context.Context, visit func(*File) error) error {
 		return err
 	}
 	defer func() { _ = root.Close() }() // it was read
+	if t.Only != "" {
+		info, err := root.Lstat(t.Only)
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		return visit(&File{Path: t.Only, Info: info, root: root})
+	}
 	dir := t.Dir
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = at

@@ -28,11 +28,14 @@ func (w *wildcard) matches(path string) bool {
 	return path == w.literal
 }
 
-// wildcardError is a wildcard that cannot be read.
-type wildcardError struct{ glob, problem string }
+// WildcardError is a wildcard that cannot be read.
+type WildcardError struct {
+	Glob    string // as its author wrote it
+	Problem string
+}
 
-func (e *wildcardError) Error() string {
-	return "error parsing glob '" + e.glob + "': " + e.problem
+func (e *WildcardError) Error() string {
+	return "error parsing glob '" + e.Glob + "': " + e.Problem
 }
 
 // parseWildcard reads a wildcard: ? and * match within a directory, ** over directories,
@@ -41,7 +44,7 @@ func (e *wildcardError) Error() string {
 func parseWildcard(glob, written string, fold bool) (*wildcard, error) {
 	p := &wildcardParser{rest: glob, groups: [][]string{nil}}
 	if problem := p.parse(); problem != "" {
-		return nil, &wildcardError{written, problem}
+		return nil, &WildcardError{written, problem}
 	}
 	if !fold {
 		if name, found := strings.CutPrefix(glob, "**/"); found && name != "" && !strings.ContainsAny(name, `*?[]{},\`) {
@@ -60,7 +63,7 @@ func parseWildcard(glob, written string, fold bool) (*wildcard, error) {
 	}
 	re, err := regexp.Compile(flags + ")^" + strings.Join(p.groups[0], "") + "$")
 	if err != nil {
-		return nil, &wildcardError{written, err.Error()} // too large
+		return nil, &WildcardError{written, err.Error()} // too large
 	}
 	return &wildcard{re: re}, nil
 }
