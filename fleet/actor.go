@@ -96,8 +96,8 @@ func (b *box) wakeAt(at time.Time) {
 	b.Wake()
 }
 
-// tell gives the actor a message. After the job's end the caller answers it himself.
-func (b *box) tell(m message) {
+// send gives the actor a message. After the job's end the caller answers it himself.
+func (b *box) send(m message) {
 	b.self.Tell(nil, m)
 	select {
 	case <-b.over:
@@ -126,7 +126,7 @@ func (b *box) leftovers() {
 }
 
 // ask asks the job something.
-func ask[T any](b *box, build func(*kernel.Promise[T]) message) T {
+func ask[T any](b *box, build func(*kernel.Promise[T]) note) T {
 	answer, _ := question(b.env, build) // it has no error
 	return answer
 }
@@ -134,7 +134,7 @@ func ask[T any](b *box, build func(*kernel.Promise[T]) message) T {
 // next waits for the next result.
 func (b *box) next(ctx context.Context) (t TaskResult, err error, more bool) { //nolint:revive // as iter.Pull2
 	to := kernel.NewPromise[delivery]()
-	b.tell(nextResult{to})
+	b.send(nextResult{to})
 	d, err := to.Wait(ctx, b.exec)
 	if err != nil && to.Fail(err) {
 		return TaskResult{}, err, true

@@ -88,7 +88,7 @@ func callID(task, tool string, input json.RawMessage) string {
 
 // Approvals returns the calls that wait for a person, in the order in which they came.
 func (h *Handle) Approvals() []Approval {
-	return ask(h.b, func(to *kernel.Promise[[]Approval]) message { return approvalsOf{to} })
+	return ask(h.b, func(to *kernel.Promise[[]Approval]) note { return approvalsOf{to} })
 }
 
 // Decide answers a call that waits for a person. The model reads the reason of a denial.
@@ -96,7 +96,7 @@ func (h *Handle) Approvals() []Approval {
 // that the journal cannot be written.
 func (h *Handle) Decide(ctx context.Context, id string, allow bool, reason string) error {
 	b := h.b
-	found, err := question(b.env, func(to *kernel.Promise[Approval]) message { return deciding{id, to} })
+	found, err := question(b.env, func(to *kernel.Promise[Approval]) note { return deciding{id, to} })
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (r *runner) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReq
 		ID: callID(a.task.ID, req.ToolName, req.Input), Task: a.task.ID, Attempt: a.number, Tool: req.ToolName, Input: req.Input,
 		Cwd: cmp.Or(req.Cwd, a.opts.Cwd), Said: r.saidBefore(ctx, a, req.ToolUseID), At: r.clock.Now().UTC(),
 	}
-	call, _ := question(r.env, func(to *kernel.Promise[asking]) message { return asks{a.task.ID, wanted, to} })
+	call, _ := question(r.env, func(to *kernel.Promise[asking]) note { return asks{a.task.ID, wanted, to} })
 	if call.isNew {
 		if err := r.records.append(ctx, r.records.record(kindAsked, a.task.ID, a.number, call.Approval)); err != nil {
 			r.fail(err)
@@ -136,7 +136,7 @@ func (r *runner) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReq
 		stop()
 	}
 	_, _ = call.resolved.Wait(waiting, r.exec)
-	said, _ := question(r.env, func(to *kernel.Promise[verdictOn]) message { return takes{a.task.ID, call.ID, to} })
+	said, _ := question(r.env, func(to *kernel.Promise[verdictOn]) note { return takes{a.task.ID, call.ID, to} })
 	if said.state == askWaits {
 		a.waits.Resolve(struct{}{})
 		a.stop() // the task waits without its process

@@ -74,7 +74,7 @@ func (r *runner) afford(a *attempt) error {
 	if r.job.Budget == nil {
 		return nil
 	}
-	if limit, _ := question(r.env, func(to *kernel.Promise[string]) message { return affords{to} }); limit != "" {
+	if limit, _ := question(r.env, func(to *kernel.Promise[string]) note { return affords{to} }); limit != "" {
 		return &budgetSpent{job: true, limit: limit}
 	}
 	return nil

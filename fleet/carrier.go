@@ -180,7 +180,7 @@ func eventOf(e effect) (Event, bool) {
 func (c *carrier) close(ctx context.Context) error {
 	c.source.close()
 	c.cancel()
-	end, _ := question(c.env, func(to *kernel.Promise[closing]) message { return closingOf{to} })
+	end, _ := question(c.env, func(to *kernel.Promise[closing]) note { return closingOf{to} })
 	if c.shared != nil {
 		c.shared.close(end.held)
 	}

@@ -24,7 +24,7 @@ type env struct {
 	account string // its name
 	worker  string // this program in the queue; "": the tasks are its own
 	marker  string
-	tell    func(message) // to the actor
+	send    func(message) // to the actor
 
 	ctx    context.Context // of attempts
 	cancel context.CancelFunc
@@ -35,7 +35,10 @@ type env struct {
 }
 
 // post gives the job an input.
-func (e *env) post(in input) { e.tell(fed{in}) }
+func (e *env) post(in input) { e.send(fed{in}) }
+
+// tell gives the job a note.
+func (e *env) tell(n note) { e.send(n) }
 
 // say has an event told.
 func (e *env) say(ev Event) {
@@ -65,7 +68,7 @@ func (e *env) fail(err error) {
 
 // question asks the job something. The answer comes at once, also while a batch of effects is
 // carried out, and after the end of the job.
-func question[T any](e *env, ask func(*kernel.Promise[T]) message) (T, error) {
+func question[T any](e *env, ask func(*kernel.Promise[T]) note) (T, error) {
 	to := kernel.NewPromise[T]()
 	e.tell(ask(to))
 	return to.Wait(context.Background(), e.exec)

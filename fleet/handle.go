@@ -99,7 +99,7 @@ func (h *Handle) Retune(concurrency int) { h.b.post(retuned{concurrency}) }
 
 // Progress returns where the job stands.
 func (h *Handle) Progress() Progress {
-	return ask(h.b, func(to *kernel.Promise[Progress]) message { return progressOf{to} })
+	return ask(h.b, func(to *kernel.Promise[Progress]) note { return progressOf{to} })
 }
 
 // Done returns a channel that is closed when nothing of the job runs any more and its

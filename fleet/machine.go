@@ -94,64 +94,57 @@ func (m *machine) shared() bool { return m.rules.worker != "" }
 // step takes an input and returns what is to be done.
 func (m *machine) step(now time.Time, in input, out []effect) []effect {
 	m.now = now
-	switch in := in.(type) {
-	case added:
-		out = m.add(in, out)
-	case pulled:
-		m.pulling = false
-	case ended:
-		out = m.ended(in, out)
-	case claimed:
-		out = m.claimed(in, out)
-	case drained:
-		out = m.drain(in, out)
-	case retuned:
-		m.rules.concurrency = max(in.concurrency, 0)
-		if _, ok := m.account.Limit(); ok {
-			m.account.Unpace()
-			out = m.report(now, "set by hand", out)
-		}
-	case pressed:
-		m.account.Pressed(now, in.id, in.saw == overloaded, in.after)
-	case worked:
-		m.account.Worked(in.id)
-		m.reach(in.id, ofAPI)
-	case reached:
-		m.reach(in.id, in.of)
-	case decided:
-		out = m.decide(in, out)
-	case paused:
-		out = m.pause(in.on, out)
-	case steered:
-		out = m.steer(in, out)
-	case leased:
-		out = m.leased(in, out)
-	case taken:
-		m.taken(in)
-	case freed:
-		m.freed(in.ticket)
-	case foreign:
-		out = m.finishedElsewhere(in, out)
-	case starving:
-		m.gauge.set(now, in.on)
-		m.account.Starved(in.on)
-	case cleared:
-		m.slots[in.slot] = false
-		m.clearing--
-	case settledOnAccept:
-		out = m.settleOnAccept(in, out)
-	case ranAgain:
-		m.after--
-	case said:
-		out = append(out, tell(in))
-	case remarked:
-		out = m.remark(in.text, out)
-	case woken:
-	}
-	return m.settle(now, m.outages.news(m.look(now, out)))
+	return m.settle(now, m.outages.news(m.look(now, in.step(m, out))))
 }
 
-func (m *machine) add(in added, out []effect) []effect {
+func (pulled) step(m *machine, out []effect) []effect {
+	m.pulling = false
+	return out
+}
+
+func (in retuned) step(m *machine, out []effect) []effect {
+	m.rules.concurrency = max(in.concurrency, 0)
+	if _, ok := m.account.Limit(); !ok {
+		return out
+	}
+	m.account.Unpace()
+	return m.report(m.now, "set by hand", out)
+}
+
+func (in pressed) step(m *machine, out []effect) []effect {
+	m.account.Pressed(m.now, in.id, in.saw == overloaded, in.after)
+	return out
+}
+
+func (in worked) step(m *machine, out []effect) []effect {
+	m.account.Worked(in.id)
+	return reached{in.id, ofAPI}.step(m, out)
+}
+
+func (in starving) step(m *machine, out []effect) []effect {
+	m.gauge.set(m.now, in.on)
+	m.account.Starved(in.on)
+	return out
+}
+
+func (in cleared) step(m *machine, out []effect) []effect {
+	m.slots[in.slot] = false
+	m.clearing--
+	return out
+}
+
+func (ranAgain) step(m *machine, out []effect) []effect {
+	m.after--
+	return out
+}
+
+func (in said) step(_ *machine, out []effect) []effect { return append(out, tell(in)) }
+
+func (woken) step(_ *machine, out []effect) []effect {
+	return out
+}
+
+func (in added) step(m *machine, out []effect) []effect {
 	for i := range in.specs {
 		n := in.past[in.specs[i].id]
 		if n == nil {
@@ -270,7 +263,7 @@ func (m *machine) stop(s Stop) {
 
 // drain starts nothing more. From the end of the job's contexts on, calls of the queue have
 // little time.
-func (m *machine) drain(in drained, out []effect) []effect {
+func (in drained) step(m *machine, out []effect) []effect {
 	m.stop(in.stop)
 	switch in.stop.Reason {
 	case StopCanceled, StopJournal, StopQueue, stopError:

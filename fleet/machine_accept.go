@@ -54,7 +54,7 @@ func (m *machine) accepting(id string) acceptance {
 }
 
 // settleOnAccept takes how the command has ended.
-func (m *machine) settleOnAccept(in settledOnAccept, out []effect) []effect {
+func (in settledOnAccept) step(m *machine, out []effect) []effect {
 	m.nodes[in.id].setOnAccept(in.requeued, in.said)
 	return append(out, outdated{}, tell{Event{Kind: EventOnAccept, Task: in.id, Detail: in.detail}})
 }
@@ -70,13 +70,13 @@ func (n *node) setOnAccept(requeued int, said OnAccept) {
 }
 
 // remark warns of something that holds for many tasks, once.
-func (m *machine) remark(text string, out []effect) []effect {
-	if m.remarks[text] {
+func (in remarked) step(m *machine, out []effect) []effect {
+	if m.remarks[in.text] {
 		return out
 	}
 	if m.remarks == nil {
 		m.remarks = map[string]bool{}
 	}
-	m.remarks[text] = true
-	return append(out, tell{Event{Kind: EventWarning, Detail: text}})
+	m.remarks[in.text] = true
+	return append(out, tell{Event{Kind: EventWarning, Detail: in.text}})
 }

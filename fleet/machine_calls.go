@@ -93,13 +93,6 @@ func (m *machine) called(id string, a Approval) (asking, []effect) {
 	return asking{found.Approval, isNew, found.resolved}, out
 }
 
-// show lets a person decide about a call that is durable.
-func (m *machine) show(task, id string) {
-	if c := m.nodes[task].find(id); c != nil {
-		c.hidden = false
-	}
-}
-
 // find returns a call of a task.
 func (n *node) find(id string) *call {
 	if n != nil {
@@ -112,33 +105,9 @@ func (n *node) find(id string) *call {
 	return nil
 }
 
-// use gives the answer to a call, which works once.
-func (m *machine) use(task, id string) verdictOn {
-	c := m.nodes[task].find(id)
-	if c == nil {
-		return verdictOn{}
-	}
-	v := verdictOn{c.state, c.reason}
-	if c.state != askWaits {
-		c.state = askUsed
-	}
-	return v
-}
-
-// deciding takes a call for a caller who is about to decide.
-func (m *machine) deciding(id string) (Approval, error) {
-	for _, n := range m.order {
-		if c := n.find(id); c != nil && c.state == askWaits && !c.hidden && !c.taken && n.result == nil && !m.final {
-			c.taken = true
-			return c.Approval, nil
-		}
-	}
-	return Approval{}, fmt.Errorf("approval %q: %w", id, ErrNoApproval)
-}
-
 // decide takes a person's decision, which is in the journal, and lets the task continue.
 // Several calls may wait: the next attempt asks again about those that still do.
-func (m *machine) decide(in decided, out []effect) []effect {
+func (in decided) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.task]
 	if c := n.find(in.call); c != nil {
 		if c.taken = false; in.failed {

@@ -29,15 +29,15 @@ const (
 // whyCanceled is the error of a task that was canceled.
 const whyCanceled = "it was canceled by hand"
 
-func (m *machine) pause(on bool, out []effect) []effect {
-	if m.paused == on {
+func (in paused) step(m *machine, out []effect) []effect {
+	if m.paused == in.on {
 		return out
 	}
-	m.paused = on
-	return append(out, pausing{on})
+	m.paused = in.on
+	return append(out, pausing{in.on})
 }
 
-func (m *machine) steer(in steered, out []effect) []effect {
+func (in steered) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	var err error
 	switch {

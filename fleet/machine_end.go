@@ -9,7 +9,7 @@ import (
 
 // ended takes the end of an attempt. Where other programs may have the task, the queue is
 // asked about a result before the task ends with it.
-func (m *machine) ended(in ended, out []effect) []effect {
+func (in ended) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	if n == nil || n.state != nodeRuns {
 		return out

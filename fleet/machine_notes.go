@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/queue"
@@ -156,33 +157,6 @@ type (
 	}
 )
 
-func (progressOf) toJob()  {}
-func (approvalsOf) toJob() {}
-func (resultsOf) toJob()   {}
-func (closingOf) toJob()   {}
-func (snapshotOf) toJob()  {}
-func (pauses) toJob()      {}
-func (deciding) toJob()    {}
-func (repeats) toJob()     {}
-func (doing) toJob()       {}
-func (billed) toJob()      {}
-func (affords) toJob()     {}
-func (fanned) toJob()      {}
-func (asks) toJob()        {}
-func (shows) toJob()       {}
-func (takes) toJob()       {}
-func (says) toJob()        {}
-func (saidBefore) toJob()  {}
-func (turned) toJob()      {}
-func (accepting) toJob()   {}
-func (written) toJob()     {}
-func (unwritten) toJob()   {}
-func (broken) toJob()      {}
-func (due) toJob()         {}
-func (lapsed) toJob()      {}
-func (extended) toJob()    {}
-func (knows) toJob()       {}
-
 func reply[T any](out []effect, to *kernel.Promise[T], value T) []effect {
 	return append(out, replied[T]{to: to, value: value})
 }
@@ -213,8 +187,13 @@ func (n pauses) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n deciding) note(m *machine, _ time.Time, out []effect) []effect {
-	a, err := m.deciding(n.call)
-	return append(out, replied[Approval]{n.reply, a, err})
+	for _, t := range m.order {
+		if c := t.find(n.call); c != nil && c.state == askWaits && !c.hidden && !c.taken && t.result == nil && !m.final {
+			c.taken = true
+			return reply(out, n.reply, c.Approval)
+		}
+	}
+	return append(out, replied[Approval]{to: n.reply, err: fmt.Errorf("approval %q: %w", n.call, ErrNoApproval)})
 }
 
 func (n repeats) note(m *machine, _ time.Time, out []effect) []effect {
@@ -250,12 +229,20 @@ func (n asks) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n shows) note(m *machine, _ time.Time, out []effect) []effect {
-	m.show(n.id, n.call)
+	if c := m.nodes[n.id].find(n.call); c != nil {
+		c.hidden = false
+	}
 	return out
 }
 
 func (n takes) note(m *machine, _ time.Time, out []effect) []effect {
-	return reply(out, n.reply, m.use(n.id, n.call))
+	var v verdictOn
+	if c := m.nodes[n.id].find(n.call); c != nil {
+		if v = (verdictOn{c.state, c.reason}); c.state != askWaits {
+			c.state = askUsed
+		}
+	}
+	return reply(out, n.reply, v)
 }
 
 func (n says) note(m *machine, _ time.Time, out []effect) []effect {
@@ -289,7 +276,10 @@ func (written) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (unwritten) note(m *machine, _ time.Time, out []effect) []effect {
-	m.unwritten()
+	for _, c := range m.pending {
+		c.node.unkept = nil
+	}
+	m.pending = nil
 	return out
 }
 
@@ -302,16 +292,14 @@ func (n broken) note(m *machine, _ time.Time, out []effect) []effect {
 
 func (n due) note(m *machine, now time.Time, out []effect) []effect {
 	m.now = now
-	return m.prolong(n.id, n.fence, out)
+	if t := m.nodes[n.id]; t.holds(n.fence) {
+		out = append(out, extend{n.id, t.tenure.Lease})
+	}
+	return out
 }
 
 func (n lapsed) note(m *machine, _ time.Time, out []effect) []effect {
 	return m.lose(n.id, n.fence, out)
-}
-
-func (n extended) note(m *machine, now time.Time, out []effect) []effect {
-	m.now = now
-	return m.extended(n, out)
 }
 
 func (n knows) note(m *machine, _ time.Time, out []effect) []effect {

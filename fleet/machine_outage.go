@@ -194,15 +194,16 @@ func (o *outages) news(out []effect) []effect {
 }
 
 // reach takes the proof that a resource works.
-func (m *machine) reach(id string, of resource) {
-	n := m.nodes[m.outages.works(of, id)]
+func (in reached) step(m *machine, out []effect) []effect {
+	n := m.nodes[m.outages.works(in.of, in.id)]
 	if n == nil {
-		return
+		return out
 	}
 	n.attempts++ // its failure was its own
-	if of == ofProgram && n.state != nodeRuns && n.next.mode == modeResume {
+	if in.of == ofProgram && n.state != nodeRuns && n.next.mode == modeResume {
 		n.next = launch{mode: modeAgain, space: n.next.space, why: n.next.why} // perhaps it is the session
 	}
+	return out
 }
 
 // suffer rests a task whose attempt failed for a shared reason.

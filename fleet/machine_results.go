@@ -104,14 +104,6 @@ func (m *machine) written() {
 	m.pending = nil
 }
 
-// unwritten forgets what is not durable: it has not happened.
-func (m *machine) unwritten() {
-	for _, c := range m.pending {
-		c.node.unkept = nil
-	}
-	m.pending = nil
-}
-
 // delivery is what a reader gets.
 type delivery struct {
 	result TaskResult

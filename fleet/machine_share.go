@@ -20,7 +20,7 @@ func (m *machine) named(ticket string) *node {
 }
 
 // leased takes the lease of an attempt that is about to start.
-func (m *machine) leased(in leased, out []effect) []effect {
+func (in leased) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	if n.is(in.number) {
 		n.tenure = &tenure{in.lease, in.sent}
@@ -42,20 +42,13 @@ func (n *node) arm(out []effect, from time.Time) []effect {
 	return append(out, arm{id: n.id, fence: t.Fence, extend: later(t.sent.Add(t.TTL/3), from), deadline: t.sent.Add(t.TTL * 7 / 8)})
 }
 
-// prolong asks the queue for more time.
-func (m *machine) prolong(id string, fence uint64, out []effect) []effect {
-	if n := m.nodes[id]; n.holds(fence) {
-		out = append(out, extend{id, n.tenure.Lease})
-	}
-	return out
-}
-
 func (n *node) holds(fence uint64) bool {
 	return n != nil && n.tenure != nil && n.tenure.Fence == fence
 }
 
 // extended takes the answer of the queue. Without one the deadline decides.
-func (m *machine) extended(in extended, out []effect) []effect {
+func (in extended) note(m *machine, now time.Time, out []effect) []effect {
+	m.now = now
 	n := m.nodes[in.id]
 	switch {
 	case n.holds(in.fence) && in.lost:
@@ -116,7 +109,7 @@ func (m *machine) claim(n *node, e ending, out []effect) []effect {
 
 // claimed ends the task, or the attempt: then its result is void. A task that is over without
 // an attempt, or by a person, is over here even if the queue does not take its result.
-func (m *machine) claimed(in claimed, out []effect) []effect {
+func (in claimed) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	if n == nil || n.ending == nil {
 		return out
@@ -157,7 +150,7 @@ func (m *machine) claimed(in claimed, out []effect) []effect {
 		out = m.close(n, end.status, end.why, true, out)
 	}
 	for _, s := range decisions {
-		out = m.steer(s, out)
+		out = s.step(m, out)
 	}
 	return out
 }
@@ -192,10 +185,10 @@ func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []ef
 }
 
 // freed lets a task start that another program has given back.
-func (m *machine) freed(ticket string) {
-	n := m.named(ticket)
+func (in freed) step(m *machine, out []effect) []effect {
+	n := m.named(in.ticket)
 	if n == nil {
-		return
+		return out
 	}
 	n.elsewhere = time.Time{}
 	n.freed = n.state == nodeRuns && n.tenure == nil
@@ -204,14 +197,15 @@ func (m *machine) freed(ticket string) {
 		n.due = m.now
 		m.restUntilDue(n)
 	}
+	return out
 }
 
 // taken rests a task that another program has, without a call of the queue, until it is free
 // or over.
-func (m *machine) taken(in taken) {
+func (in taken) step(m *machine, out []effect) []effect {
 	n := m.named(in.ticket)
 	if n == nil || in.worker == m.rules.worker {
-		return
+		return out
 	}
 	n.freed = false
 	switch n.state {
@@ -223,12 +217,13 @@ func (m *machine) taken(in taken) {
 		heap.Push(&m.rest, n)
 	case nodeRests:
 		if !n.away || n.due.After(m.now.Add(time.Second)) {
-			return // its backoff, or what the queue has said
+			return out // its backoff, or what the queue has said
 		}
 		m.unqueue(n)
 		n.due = m.now.Add(pollLease)
 		heap.Push(&m.rest, n)
 	}
+	return out
 }
 
 // knows reports whether a result of the queue is new. One of another program that comes while
@@ -242,7 +237,7 @@ func (m *machine) knows(ticket, worker string, fence uint64) bool {
 }
 
 // finishedElsewhere ends a task with the result of another program.
-func (m *machine) finishedElsewhere(in foreign, out []effect) []effect {
+func (in foreign) step(m *machine, out []effect) []effect {
 	if m.knows(in.ticket, in.result.Worker, in.result.Fence) {
 		return out
 	}

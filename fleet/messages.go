@@ -10,16 +10,17 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// message is what the actor of a job takes.
-type message interface{ toJob() }
+// message is what the actor of a job takes: a note, or one of the four below.
+type message any
 
 // input is what decides: it waits while a batch of effects is carried out.
-type input interface{ isInput() }
+type input interface {
+	step(m *machine, out []effect) []effect
+}
 
 // note changes or asks what the job knows, and waits for nothing. Its effects are those that
 // the actor carries out itself.
 type note interface {
-	message
 	note(m *machine, now time.Time, out []effect) []effect
 }
 
@@ -36,11 +37,6 @@ type (
 	// nextResult asks for the next result that no reader has had. From: a reader.
 	nextResult struct{ reply *kernel.Promise[delivery] }
 )
-
-func (fed) toJob()        {}
-func (carried) toJob()    {}
-func (closed) toJob()     {}
-func (nextResult) toJob() {}
 
 // Inputs.
 type (
@@ -132,30 +128,6 @@ type (
 	// remarked: a warning about many tasks.
 	remarked struct{ text string }
 )
-
-func (added) isInput()           {}
-func (pulled) isInput()          {}
-func (ended) isInput()           {}
-func (drained) isInput()         {}
-func (retuned) isInput()         {}
-func (paused) isInput()          {}
-func (steered) isInput()         {}
-func (decided) isInput()         {}
-func (woken) isInput()           {}
-func (pressed) isInput()         {}
-func (worked) isInput()          {}
-func (reached) isInput()         {}
-func (leased) isInput()          {}
-func (claimed) isInput()         {}
-func (freed) isInput()           {}
-func (taken) isInput()           {}
-func (foreign) isInput()         {}
-func (cleared) isInput()         {}
-func (settledOnAccept) isInput() {}
-func (ranAgain) isInput()        {}
-func (starving) isInput()        {}
-func (said) isInput()            {}
-func (remarked) isInput()        {}
 
 // outcome is how an attempt went, in the terms of a machine.
 type outcome struct {

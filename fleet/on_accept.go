@@ -52,7 +52,7 @@ func (h *Handle) RunOnAccept(ctx context.Context, id string) error {
 	if b.job.OnAccept == "" {
 		return &sdk.ConfigError{Option: "OnAccept", Problem: "is empty", Fix: "resume the job with the command"}
 	}
-	again, err := question(b.env, func(to *kernel.Promise[repetition]) message { return repeats{id, to} })
+	again, err := question(b.env, func(to *kernel.Promise[repetition]) note { return repeats{id, to} })
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt
 		return false
 	}
 	defer leave()
-	now, _ := question(ws.env, func(to *kernel.Promise[acceptance]) message { return accepting{id, to} })
+	now, _ := question(ws.env, func(to *kernel.Promise[acceptance]) note { return accepting{id, to} })
 	if !now.wanted {
 		return now.nothing
 	}

@@ -42,7 +42,7 @@ func (r *reporter) update(now time.Time) {
 		return
 	}
 	r.projection = projection{}
-	all, _ := question(r.env, func(to *kernel.Promise[[]*TaskResult]) message { return resultsOf{to} })
+	all, _ := question(r.env, func(to *kernel.Promise[[]*TaskResult]) note { return resultsOf{to} })
 	if err := r.project(all); err != nil {
 		r.told(Event{Kind: EventWarning, Detail: err.Error()})
 		r.outdated()

@@ -150,7 +150,7 @@ func (s *shared) heed(ctx context.Context, c queue.Change) error {
 		}
 		return nil
 	}
-	if known, _ := question(s.env, func(to *kernel.Promise[bool]) message { return knows{c.Task, c.Worker, c.Fence, to} }); known {
+	if known, _ := question(s.env, func(to *kernel.Promise[bool]) note { return knows{c.Task, c.Worker, c.Fence, to} }); known {
 		return nil
 	}
 	id, _, _ := strings.Cut(c.Task, "#")

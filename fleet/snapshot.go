@@ -61,7 +61,7 @@ const (
 
 // Snapshot returns the job and its tasks as they are now.
 func (h *Handle) Snapshot() Snapshot {
-	s := ask(h.b, func(to *kernel.Promise[Snapshot]) message { return snapshotOf{h.b.job.ID, h.b.root != "", to} })
+	s := ask(h.b, func(to *kernel.Promise[Snapshot]) note { return snapshotOf{h.b.job.ID, h.b.root != "", to} })
 	if s.Job == "" { // the machine was lost
 		stop := s.Stop
 		s = h.b.journaled()

@@ -60,7 +60,7 @@ func start(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) (*Handle,
 	c.runner.markers = found.markers
 	entries, unsampled := job.sample(entries, &found)
 	b := &box{env: e, carrier: c, ctx: ctx, over: make(chan struct{}), handles: map[string]*handle{}, tenures: map[string]*timers{}}
-	e.tell = b.tell
+	e.send = b.send
 	b.m = newMachine(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
 		backoff: job.Backoff, rand: e.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0), patience: job.patience(),

@@ -31,7 +31,7 @@ const subagentTools = "Agent|Task|Workflow"
 func (r *runner) limit(a *attempt, o *sdk.Options) {
 	hook := func(f fanned) string {
 		f.id, f.number = a.id, a.number
-		why, _ := question(r.env, func(to *kernel.Promise[string]) message { f.reply = to; return f })
+		why, _ := question(r.env, func(to *kernel.Promise[string]) note { f.reply = to; return f })
 		return why
 	}
 	tools := sdk.Match(subagentTools)
