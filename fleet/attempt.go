@@ -11,6 +11,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -319,11 +320,7 @@ func (r *runner) fill(a *attempt) error {
 }
 
 func short(text string) string {
-	const most = 200
-	if text = strings.Join(strings.Fields(text), " "); len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return shown.Head(strings.Join(strings.Fields(text), " "), 200)
 }
 
 // results are those that a template may use.

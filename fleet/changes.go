@@ -110,10 +110,3 @@ func addTree(sum hash.Hash, dir string) error {
 		return err
 	})
 }
-
-// sameFile reports whether two paths lead to the same file.
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	y, other := os.Stat(b)
-	return err == nil && other == nil && os.SameFile(x, y)
-}

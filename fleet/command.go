@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -124,10 +125,7 @@ func quoted(out []byte) string {
 	if text == "" {
 		return ""
 	}
-	if len(text) > most {
-		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
-	}
-	return ": " + text
+	return ": " + shown.Tail(text, most)
 }
 
 // guard calls a function of the user's.

@@ -243,7 +243,7 @@ func (ws *workspaces) uncommitted(ctx context.Context, d *hostgit.Dir, commit st
 func (ws *workspaces) learn(ctx context.Context, s *space) error {
 	g := ws.hostGit(ctx)
 	repo, err := g.Find(ctx, s.Dir)
-	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) || err == nil && !sameFile(repo.Top, s.Dir) { // Out may be in a repository
+	if errors.Is(err, hostgit.ErrNoRepository) || errors.Is(err, hostgit.ErrReftable) || err == nil && !hostgit.SameFile(repo.Top, s.Dir) { // Out may be in a repository
 		return nil
 	}
 	if err != nil {

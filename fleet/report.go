@@ -256,11 +256,7 @@ func ends(from io.Reader, most int) (string, error) {
 
 // clip is the beginning of a text.
 func clip(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return shown.Head(strings.ToValidUTF8(text, "\uFFFD"), most)
 }
 
 func cost(u Usage) string {

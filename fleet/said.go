@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -23,7 +23,7 @@ func (r *runner) says(a *attempt, m *sdk.AssistantMessage) {
 	}
 	in := says{id: a.id, number: a.number, who: m.ParentToolUseID}
 	if text := strings.TrimSpace(sdk.TextOf(m)); text != "" {
-		in.text = lastPart(text, maxSaid)
+		in.text = shown.Tail(text, maxSaid)
 	}
 	for _, use := range sdk.ToolUses(m) {
 		in.uses = append(in.uses, use.ID)
@@ -47,16 +47,4 @@ func (r *runner) saidBefore(ctx context.Context, a *attempt, call string) string
 	defer r.clock.AfterFunc(saidLimit, stop).Stop()
 	text, _ := to.Wait(waiting, r.exec)
 	return text
-}
-
-// lastPart is the end of a text, of n bytes at most and the sign that something is missing.
-func lastPart(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	text = text[len(text)-n:]
-	for len(text) > 0 && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return "…" + text
 }

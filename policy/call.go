@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -43,7 +44,7 @@ type decision struct {
 // call's first, then the rules'.
 func (d *decision) directories() []string {
 	if d.dir == "" || d.places.cwd == "" || d.dir == path.Clean(d.places.cwd) {
-		return []string{orElse(d.dir, d.places.cwd)}
+		return []string{cmp.Or(d.dir, d.places.cwd)}
 	}
 	return []string{d.dir, path.Clean(d.places.cwd)}
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -231,7 +232,7 @@ func (c *command) covered(spec specifier, w *work) (bool, string) {
 		if fits {
 			return true, ""
 		}
-		why = orElse(why, reason)
+		why = cmp.Or(why, reason)
 	}
 	return false, why
 }

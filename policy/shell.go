@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -48,7 +49,7 @@ func (d *decision) readShell(in input) subject {
 		}
 	}
 	if p.hides || !p.read {
-		s.hidden = orElse(p.unclear, "it may run what is not in it")
+		s.hidden = cmp.Or(p.unclear, "it may run what is not in it")
 	}
 	if raw, given := in["dangerouslyDisableSandbox"]; given && string(raw) != "false" {
 		s.unclear, s.never = "it asks to run outside the sandbox", true
@@ -128,10 +129,10 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 	})
 	p.alone = len(file.Stmts) == 1
 	for _, stmt := range file.Stmts {
-		p.unclear = orElse(p.unclear, p.oddity(stmt))
+		p.unclear = cmp.Or(p.unclear, p.oddity(stmt))
 	}
 	if len(p.commands) == 0 {
-		p.unclear = orElse(p.unclear, "it has no command")
+		p.unclear = cmp.Or(p.unclear, "it has no command")
 	}
 	for i := range p.commands {
 		c := &p.commands[i]
@@ -151,13 +152,6 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 		}
 	}
 	return p
-}
-
-func orElse(first, second string) string {
-	if first != "" {
-		return first
-	}
-	return second
 }
 
 // unseen finds characters that a reader would take for something else. Shells
@@ -240,7 +234,7 @@ func readWord(w *syntax.Word) word {
 			return
 		}
 		text := directoryOf(p, first)
-		add(orElse(text, unknownPart), text != "")
+		add(cmp.Or(text, unknownPart), text != "")
 		out.known, out.glob, out.status = false, false, false
 	}
 	for i, part := range w.Parts {
@@ -276,7 +270,7 @@ func readWord(w *syntax.Word) word {
 					expand(inner, i+j == 0)
 				case *syntax.CmdSubst:
 					text, ok := heredoc(inner)
-					add(orElse(text, unknownPart), ok)
+					add(cmp.Or(text, unknownPart), ok)
 				default:
 					add(unknownPart, false)
 				}

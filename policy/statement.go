@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -39,7 +40,7 @@ func (p *parsed) oddity(s *syntax.Stmt) string {
 		p.alone = false
 		switch c.Op {
 		case syntax.AndStmt, syntax.OrStmt, syntax.Pipe, syntax.PipeAll:
-			return orElse(p.oddity(c.X), p.oddity(c.Y))
+			return cmp.Or(p.oddity(c.X), p.oddity(c.Y))
 		}
 		return "it has a pipe of another kind"
 	case *syntax.TimeClause:
@@ -74,7 +75,7 @@ func writesText(all []*syntax.Redirect) bool {
 func (p *parsed) all(lists ...[]*syntax.Stmt) string {
 	why := ""
 	for _, s := range slices.Concat(lists...) {
-		why = orElse(why, p.oddity(s))
+		why = cmp.Or(why, p.oddity(s))
 	}
 	return why
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"slices"
@@ -108,7 +109,7 @@ func inertPath(content string, at places) *flaw {
 
 // witness is a call that a rule has to match.
 func witness(r *rule, content string, at places) (c Call, ok bool) {
-	c.Tool, c.Cwd = r.tool, orElse(at.cwd, "/")
+	c.Tool, c.Cwd = r.tool, cmp.Or(at.cwd, "/")
 	in := map[string]string{}
 	switch spec := r.spec.(type) {
 	case *commandSpec:

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-troupe/troupe/base/jsonscan"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -116,7 +116,7 @@ func plainNumber(n json.Number) (any, error) {
 	}
 	f, err := strconv.ParseFloat(string(n), 64)
 	if err != nil {
-		return nil, fmt.Errorf("number %s is out of range", shortened(string(n), maxShown))
+		return nil, fmt.Errorf("number %s is out of range", shown.Head(string(n), maxShown))
 	}
 	if i := int64(f); float64(i) == f && -1<<53 <= i && i <= 1<<53 {
 		return i, nil // 3.0 is a whole number to JSON Schema, but not to a Go int
@@ -260,7 +260,7 @@ func expectation(s *jsonschema.Schema, v any) string {
 		for _, v := range s.Enum {
 			values = append(values, shownJSON(v))
 		}
-		return shortened("one of "+strings.Join(values, ", "), maxExpected)
+		return shown.Head("one of "+strings.Join(values, ", "), maxExpected)
 	}
 	if _, object := v.(map[string]any); s.Type == "object" && !object {
 		return s.Type
@@ -273,7 +273,7 @@ func expectation(s *jsonschema.Schema, v any) string {
 	if plain, _ := json.Marshal(types); err != nil || s.Type+strings.Join(s.Types, "") != "" && bytes.Equal(b, plain) {
 		return cmp.Or(s.Type, strings.Join(s.Types, " or "))
 	}
-	return shortened("a value that fits "+string(b), maxExpected)
+	return shown.Head("a value that fits "+string(b), maxExpected)
 }
 
 // shownJSON is a value as the model wrote it.
@@ -282,15 +282,5 @@ func shownJSON(v any) string {
 	if err != nil {
 		return fmt.Sprint(v)
 	}
-	return shortened(string(b), maxShown)
-}
-
-func shortened(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
+	return shown.Head(string(b), maxShown)
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,12 +39,12 @@ func (s *Supervisor) failed(c *child) {
 	case err != nil:
 		s.giveUp(c, errors.Join(c.reason, err), "", Intensity{}, earlier)
 	case d.Escalate:
-		s.giveUp(c, c.reason, orElse(d.Why, "the strategy escalates"), Intensity{}, earlier)
+		s.giveUp(c, c.reason, cmp.Or(d.Why, "the strategy escalates"), Intensity{}, earlier)
 	default:
 		back := slices.Contains(d.Restart, c.spec.Name)
 		if !back {
 			s.leave(c)
-			s.emit(&NotRestarted{s.origin(), c.spec.Name, c.incarnation, c.reason, orElse(d.Why, "the strategy leaves it down")})
+			s.emit(&NotRestarted{s.origin(), c.spec.Name, c.incarnation, c.reason, cmp.Or(d.Why, "the strategy leaves it down")})
 			if c.spec.Significant {
 				s.end(significantEnded(c.spec.Name, c.incarnation, c.reason), nil)
 				return
@@ -58,13 +59,6 @@ func (s *Supervisor) failed(c *child) {
 			r.delay = max(r.delay, c.tries.next(s.rnd, c.spec.Backoff))
 		}
 	}
-}
-
-func orElse(why, otherwise string) string {
-	if why == "" {
-		return otherwise
-	}
-	return why
 }
 
 // leave takes a child that stays down out of the restart it was to come back with.

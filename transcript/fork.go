@@ -3,6 +3,7 @@ package transcript
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,9 +93,9 @@ func (s *Sessions) forkTitle(f *found) (string, error) {
 func (info *Info) forkTitle() string {
 	title := ""
 	if info != nil {
-		title = firstOf(info.CustomTitle, info.FirstPrompt)
+		title = cmp.Or(info.CustomTitle, info.FirstPrompt)
 	}
-	return firstOf(title, "Forked session") + " (fork)"
+	return cmp.Or(title, "Forked session") + " (fork)"
 }
 
 // newFork begins a copy.

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,22 +199,13 @@ func (s *Sessions) facts(sc *scanner, r io.ReaderAt, size int64) (f *facts, head
 
 // fill sets what the facts say. It reports whether there is something to show.
 func (info *Info) fill(f *facts, title string) bool {
-	info.CustomTitle = firstOf(title, f.headTitle, f.aiTitle, f.headAI)
-	info.FirstPrompt = firstOf(f.firstPrompt, f.commandPrompt)
-	info.Summary = firstOf(info.CustomTitle, f.lastPrompt, f.summary, info.FirstPrompt, f.picture)
+	info.CustomTitle = cmp.Or(title, f.headTitle, f.aiTitle, f.headAI)
+	info.FirstPrompt = cmp.Or(f.firstPrompt, f.commandPrompt)
+	info.Summary = cmp.Or(info.CustomTitle, f.lastPrompt, f.summary, info.FirstPrompt, f.picture)
 	info.GitBranch, info.Tag = f.branch, f.tag
 	info.CreatedAt = parseTime(f.timestamp)
-	info.Cwd = firstOf(f.relocated, f.cwd)
+	info.Cwd = cmp.Or(f.relocated, f.cwd)
 	return info.Summary != ""
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 // programmatic reports whether a program, not a person, made the session.
@@ -228,7 +220,7 @@ func (f *facts) programmatic() bool {
 // isTwins reports whether the session belongs to another directory, whose folder has the
 // same name. It can only tell if both directories exist.
 func (f *found) isTwins(facts *facts) bool {
-	cwd := firstOf(facts.relocated, facts.cwd)
+	cwd := cmp.Or(facts.relocated, facts.cwd)
 	if cwd == "" || f.dir == "" || cwd == f.dir || FolderName(Claude, cwd) != FolderName(Claude, f.dir) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +64,7 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string {
 	if e.Store {
-		return fmt.Sprintf("transcript: session %s not found in the session store for %s; only the sessions of that directory are searched there", e.ID, firstOf(e.Dir, "the working directory"))
+		return fmt.Sprintf("transcript: session %s not found in the session store for %s; only the sessions of that directory are searched there", e.ID, cmp.Or(e.Dir, "the working directory"))
 	}
 	if e.Dir != "" {
 		return fmt.Sprintf("transcript: session %s not found in project directory for %s; without a directory, all are searched", e.ID, e.Dir)

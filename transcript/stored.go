@@ -3,6 +3,7 @@ package transcript
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ const typeAgentMetadata = "agent_metadata"
 // project returns the store's name for Dir, and Dir resolved.
 func (s *Sessions) project() (name, dir string) {
 	dir = resolveDir(s.Dir)
-	return firstOf(s.ProjectName, FolderName(s.Vendor, dir)), dir
+	return cmp.Or(s.ProjectName, FolderName(s.Vendor, dir)), dir
 }
 
 func (s *Sessions) storeKey(id, subpath string) session.StoreKey {
@@ -249,7 +250,7 @@ func (s *Sessions) loadRow(ctx context.Context, sc *scanner, row slot, dir strin
 	if err != nil || info == nil {
 		return nil, err
 	}
-	info.LastModified, info.Cwd = row.modified, firstOf(info.Cwd, dir)
+	info.LastModified, info.Cwd = row.modified, cmp.Or(info.Cwd, dir)
 	return info, nil
 }
 

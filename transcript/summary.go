@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -127,13 +128,13 @@ func summaryInfo(id string, modified time.Time, data json.RawMessage, dir string
 		prompt = s.FirstPrompt
 	}
 	info := &Info{
-		SessionID: id, LastModified: modified, CustomTitle: firstOf(s.CustomTitle, s.AITitle), FirstPrompt: prompt,
-		GitBranch: s.GitBranch, Cwd: firstOf(s.Cwd, dir), Tag: s.Tag,
+		SessionID: id, LastModified: modified, CustomTitle: cmp.Or(s.CustomTitle, s.AITitle), FirstPrompt: prompt,
+		GitBranch: s.GitBranch, Cwd: cmp.Or(s.Cwd, dir), Tag: s.Tag,
 	}
 	if s.CreatedAt != 0 {
 		info.CreatedAt = time.UnixMilli(int64(s.CreatedAt)).UTC()
 	}
-	if info.Summary = firstOf(info.CustomTitle, s.LastPrompt, s.SummaryHint, prompt); info.Summary == "" {
+	if info.Summary = cmp.Or(info.CustomTitle, s.LastPrompt, s.SummaryHint, prompt); info.Summary == "" {
 		return nil
 	}
 	return info

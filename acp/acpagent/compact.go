@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/agent-troupe/troupe/acp"
@@ -54,7 +55,7 @@ func (s *session) compacting(status acp.CompactionStatus, problem string) {
 	}
 	u := &acp.ToolCallUpdate{ToolCallID: acp.ToolCallID(id), Status: acp.ToolCallStatusCompleted, Meta: compactTool().meta()}
 	if status == acp.CompactionStatusFailed {
-		u.Status, u.Content = acp.ToolCallStatusFailed, []acp.ToolCallContent{inText(orElse(problem, "The conversation was not compacted."))}
+		u.Status, u.Content = acp.ToolCallStatusFailed, []acp.ToolCallContent{inText(cmp.Or(problem, "The conversation was not compacted."))}
 	}
 	s.send(acp.SessionUpdate{ToolCallUpdate: u})
 	if status == acp.CompactionStatusCompleted {

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,7 +157,7 @@ func (s *server) list(ctx context.Context, r *acp.ListSessionsRequest) (any, err
 			break
 		}
 		out.Sessions = append(out.Sessions, acp.SessionInfo{
-			SessionID: acp.SessionID(one.SessionID), Cwd: orElse(one.Cwd, r.Cwd), Title: one.Summary, UpdatedAt: one.LastModified.UTC().Format(time.RFC3339),
+			SessionID: acp.SessionID(one.SessionID), Cwd: cmp.Or(one.Cwd, r.Cwd), Title: one.Summary, UpdatedAt: one.LastModified.UTC().Format(time.RFC3339),
 		})
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -25,7 +26,7 @@ func (s *session) questions(ctx context.Context, r *sdk.ToolPermissionRequest, q
 		for n, o := range q.Options {
 			choices[n] = acp.EnumOption{Const: o.Label, Title: o.Label, Description: o.Description}
 		}
-		p := acp.ElicitationPropertySchema{Type: "string", Title: orElse(q.Header, q.Question), Description: q.Question, OneOf: choices}
+		p := acp.ElicitationPropertySchema{Type: "string", Title: cmp.Or(q.Header, q.Question), Description: q.Question, OneOf: choices}
 		if q.MultiSelect {
 			p.Type, p.OneOf, p.Items = "array", nil, acp.MultiSelectItems{AnyOf: choices}
 		}
@@ -76,7 +77,7 @@ func texts(raw json.RawMessage) []string {
 // elicit passes on the question of an MCP server, if the editor has that kind of form.
 func (s *session) elicit(a *sdk.Ask[protocol.ElicitationRequest, protocol.ElicitationResult]) {
 	r := a.Request
-	q := acp.CreateElicitationRequest{Mode: orElse(r.Mode, "form"), SessionID: s.id, Message: r.MCPServerName + ": " + r.Message}
+	q := acp.CreateElicitationRequest{Mode: cmp.Or(r.Mode, "form"), SessionID: s.id, Message: r.MCPServerName + ": " + r.Message}
 	can := s.server.capabilities().Elicitation
 	able := can != nil && (q.Mode == "form" && can.Form != nil || q.Mode == "url" && can.URL != nil)
 	if q.Mode == "url" {

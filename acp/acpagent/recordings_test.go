@@ -1,6 +1,7 @@
 package acpagent_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -246,7 +247,7 @@ func (w *world) await(e *editor, recording []*recorded, n int) {
 		case r.Method == "" && r.ID != nil && string(r.ID) != "null":
 			w.learn(r, e.await("answer to "+string(r.ID), func(l line) bool { return l.Method == "" && string(l.ID) == string(r.ID) }))
 		case text(r.Params, "update", "sessionUpdate") == "available_commands_update":
-			session := orElse(w.sessions[text(r.Params, "sessionId")], text(r.Params, "sessionId"))
+			session := cmp.Or(w.sessions[text(r.Params, "sessionId")], text(r.Params, "sessionId"))
 			e.await("commands", func(l line) bool {
 				return l.Params.SessionID == session && strings.Contains(l.raw, "available_commands_update")
 			})

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -69,7 +70,7 @@ func (s *settings) options() []acp.SessionConfigOption {
 	}
 	model := acp.SessionConfigOption{ID: optionModel, Name: "Model", Description: "The model that answers", Type: "select", Category: acp.SessionConfigOptionCategoryModel, CurrentValue: value(s.currentModel())}
 	for _, m := range s.models {
-		model.Options = append(model.Options, acp.SessionConfigSelectOptionItem{Value: acp.SessionConfigValueID(m.Value), Name: orElse(m.DisplayName, m.Value), Description: m.Description})
+		model.Options = append(model.Options, acp.SessionConfigSelectOptionItem{Value: acp.SessionConfigValueID(m.Value), Name: cmp.Or(m.DisplayName, m.Value), Description: m.Description})
 	}
 	return append(out, model)
 }

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -29,7 +30,7 @@ func stopReason(r *sdk.ResultMessage) (acp.StopReason, error) {
 		if kind == protocol.ResultSuccess {
 			kind = "api_error"
 		}
-		return "", internal(orElse(r.Text(), kind), map[string]any{"errorKind": kind, "apiErrorStatus": r.APIErrorStatus, "apiErrorType": r.APIErrorType})
+		return "", internal(cmp.Or(r.Text(), kind), map[string]any{"errorKind": kind, "apiErrorStatus": r.APIErrorStatus, "apiErrorType": r.APIErrorType})
 	case r.StopReason == "max_tokens":
 		return acp.StopReasonMaxTokens, nil
 	case r.StopReason == "refusal":
@@ -79,13 +80,6 @@ func internal(message string, data map[string]any) error {
 func cut(text string) string {
 	if len(text) > maxMessage {
 		text = text[:maxMessage] + "…"
-	}
-	return text
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
 	}
 	return text
 }

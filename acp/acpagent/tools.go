@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -259,7 +260,7 @@ func describe(name string, input json.RawMessage, cwd string) description {
 	case *tools.WebSearchInput:
 		d.title = "Search " + in.Query
 	case *tools.AgentInput:
-		d.title = orElse(in.Description, name)
+		d.title = cmp.Or(in.Description, name)
 		if in.Prompt != "" {
 			d.content = []acp.ToolCallContent{inText(in.Prompt)}
 		}
@@ -281,7 +282,7 @@ func describe(name string, input json.RawMessage, cwd string) description {
 func asked(questions []tools.Question) string {
 	lines := make([]string, len(questions))
 	for i, q := range questions {
-		lines[i] = orElse(q.Question, q.Header)
+		lines[i] = cmp.Or(q.Question, q.Header)
 	}
 	return strings.Join(lines, "\n")
 }

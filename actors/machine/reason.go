@@ -3,8 +3,8 @@ package machine
 import (
 	"errors"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -39,12 +39,5 @@ const maxTail = 2048
 
 // Tail is the end of s, cut for an error.
 func Tail(s string) string {
-	s = strings.TrimSpace(s)
-	if over := len(s) - maxTail; over > 0 {
-		for over < len(s) && !utf8.RuneStart(s[over]) {
-			over++
-		}
-		s = "…" + s[over:]
-	}
-	return s
+	return shown.Tail(strings.TrimSpace(s), maxTail)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -297,10 +298,7 @@ func (l *sharedLink) said() string {
 	if text == "" {
 		return ""
 	}
-	if len(text) > most {
-		text = "…" + strings.ToValidUTF8(text[len(text)-most:], "")
-	}
-	return ": " + text
+	return ": " + shown.Tail(text, most)
 }
 
 // take handles a message of the server.

@@ -248,8 +248,8 @@ func (r *Repo) refs() (map[string]string, error) {
 	return all, err
 }
 
-// sameFile reports whether two paths lead to the same file.
-func sameFile(a, b string) bool {
+// SameFile reports whether two paths lead to the same file.
+func SameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	y, other := os.Stat(b)
 	return err == nil && other == nil && os.SameFile(x, y)

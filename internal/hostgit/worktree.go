@@ -94,7 +94,7 @@ func (r *Repo) worktree(dir string) (string, error) {
 		if err != nil {
 			continue
 		}
-		if at := filepath.Dir(joined(id, strings.TrimSpace(text))); at == dir || sameFile(at, dir) {
+		if at := filepath.Dir(joined(id, strings.TrimSpace(text))); at == dir || SameFile(at, dir) {
 			return id, nil
 		}
 	}
@@ -137,7 +137,7 @@ func (r *Repo) Worktree(dir string) (*Repo, error) {
 	if listed == "" {
 		return nil, errors.New("its repository does not list it any more")
 	}
-	if !sameFile(own, listed) {
+	if !SameFile(own, listed) {
 		return nil, fmt.Errorf("it is no worktree any more: .git leads to %s", own)
 	}
 	return &Repo{Top: dir, GitDir: listed, Common: r.Common, Config: r.Config, Exclude: r.Exclude, Shallow: r.Shallow, Sparse: r.Sparse}, nil
