@@ -186,8 +186,8 @@ func (k *Core) newLink(e machine.Launch, spawner session.Spawner, command *sessi
 		Router:  func(w *kernel.Worker, in machine.Input) { k.router.Tell(w, in) },
 		Session: func(in machine.LifeInput) { k.session.Tell(nil, in) },
 		Self:    func(m machine.ToTransport) { k.transport.Tell(nil, m) },
-		Room:    k.room,
-		Role:    sys.NewRole, Stderr: k.stderr,
+		Room:    k.room, Idle: func() { k.User.Rest() },
+		Role: sys.NewRole, Stderr: k.stderr,
 	})
 }
 

@@ -54,6 +54,7 @@ func (e *engine) sync(all bool) {
 	var stored []json.RawMessage
 	for len(e.mem.unsynced) > 0 && (all || e.mem.unsynced[0].due <= now) {
 		line := e.mem.unsynced[0].line
+		e.mem.unsynced[0].line = nil // the slice would keep it
 		e.mem.unsynced = e.mem.unsynced[1:]
 		err := e.cfg.History.Append(e.sessionFile(e.session.id), line)
 		kept := json.RawMessage(bytes.TrimSuffix(line, []byte{'\n'}))

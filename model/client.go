@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -232,14 +231,8 @@ func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) 
 }
 
 func (x *exchange) post(ctx context.Context, parts [][]byte) (*http.Response, error) {
-	body := func() (io.ReadCloser, error) {
-		readers := make([]io.Reader, len(parts))
-		for i, b := range parts {
-			readers[i] = bytes.NewReader(b)
-		}
-		return io.NopCloser(io.MultiReader(readers...)), nil
-	}
-	first, _ := body()
+	body := func() (io.ReadCloser, error) { return &joined{parts: parts}, nil }
+	first, _ := body() // it never fails
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.client.url, first)
 	if err != nil {
 		return nil, &Error{Class: Invalid, RetryAfter: -1, Err: err}

@@ -36,6 +36,8 @@ type LinkConfig struct {
 	// Room returns the channel that the reader waits for before it sends the router
 	// more, or nil.
 	Room func() <-chan struct{}
+	// Idle is called when the reader rests and the agent has nothing to do.
+	Idle func()
 	// Role makes the role of the reader.
 	Role func(job func(*kernel.Worker)) *kernel.Role
 	// Stderr receives each line of the agent's stderr, without its newline,

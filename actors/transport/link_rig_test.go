@@ -70,6 +70,7 @@ func newRig(t *testing.T, change ...func(*rig, *setup)) *rig {
 			Session: func(machine.LifeInput) { r.moved++ },
 			Self:    func(m machine.ToTransport) { r.tell(m) },
 			Router:  func(_ *kernel.Worker, in machine.Input) { r.frames++; r.side.Tell(in) },
+			Idle:    func() {},
 			Room:    func() <-chan struct{} { return r.address.Room(1) },
 			Role:    r.sys.NewRole,
 			Stderr:  func(line string) { r.stderr = append(r.stderr, line) },

@@ -456,7 +456,7 @@ func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*rou
 	k := transport.NewLink(transport.LinkConfig{
 		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Spawner: spawner, Emit: func(session.Event) {},
 		Router: func(w *kernel.Worker, in machine.Input) { l.At.Tell(w, in) }, Session: func(machine.LifeInput) {},
-		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil },
+		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil }, Idle: func() {},
 		Role: sys.NewRole, Stderr: func(string) {},
 	})
 	require.NoError(t, kernel.SpawnRoot(sys, "transport#1", address, &transport.Actor{Present: func() *transport.Link { return k }}))

@@ -64,14 +64,19 @@ func (p *pump) end() {
 
 // rests reports whether the reader can be parked until there is something to read. An
 // idle session waits with the poller, if its process supports that, without a goroutine
-// and with no buffer larger than the first.
+// and with no buffer larger than the first. While the agent works the same holds for an
+// agent in memory: it wakes the reader for the price of waking a goroutine.
 func (p *pump) rests() bool {
-	if p.woken || p.lines.Pending() > 0 || p.works.Load() {
+	works := p.works.Load()
+	if _, cheap := p.proc.(*memoryProcess); p.woken || p.lines.Pending() > 0 || works && !cheap {
 		p.woken = false
 		return false
 	}
 	p.refund(&p.charged)
-	p.lines.Rest()
+	if !works {
+		p.lines.Rest()
+		p.cfg.Idle()
+	}
 	a, ok := p.proc.(announcer)
 	p.inStdout.Store(true) // before the watch: wake may run at once
 	if ok && a.OnStdout(p.wake) {

@@ -40,7 +40,7 @@ func pumping(b *user.Budget, out io.Reader) *pump {
 	k := NewLink(LinkConfig{
 		Clock: clock, Exec: kernel.GoExecutor{},
 		Budget: b, Emit: func(session.Event) {}, Router: func(*kernel.Worker, machine.Input) {},
-		Room: func() <-chan struct{} { return nil },
+		Room: func() <-chan struct{} { return nil }, Idle: func() {},
 	})
 	k.writer, k.proc = &writer{}, saying{out: out}
 	return newPump(k)

@@ -47,12 +47,19 @@ const (
 	messageBytes = 256
 )
 
-// Rest releases memory around the unread messages: free room in slices, and the rest of
-// the chunks that they were read in. The session may be idle for long.
+// Rest releases memory around the unread messages, unless somebody reads them: free room in
+// slices, and the rest of the chunks that they were read in. The session may be idle for long.
 func (u *Side) Rest() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.stream.entries.compact(func(e *machine.Delivery) {
+	if u.stream.consumer == nil {
+		u.stream.rest()
+	}
+}
+
+// rest is Rest under the lock.
+func (s *stream) rest() {
+	s.entries.compact(func(e *machine.Delivery) {
 		if len(e.Frame.Raw) < largePart {
 			e.Frame.Raw = bytes.Clone(e.Frame.Raw)
 		}
@@ -210,7 +217,7 @@ func (c *Consumer) Release() {
 		return
 	}
 	u.stream.consumer, u.stream.waits = nil, false
-	u.stream.entries.rest()
+	u.stream.rest()
 	bill, tell := u.stream.bill(false, false), !u.terminal
 	u.mu.Unlock()
 	if tell {

@@ -44,7 +44,11 @@ func New(c Config) session.Backend {
 	if c.Retries == 0 {
 		c.Retries = 10
 	}
-	return &service{Config: c}
+	s := &service{Config: c}
+	if c.Model != nil {
+		s.shared.api = c.Model.Codec().Name()
+	}
+	return s
 }
 
 type service struct {
@@ -73,7 +77,7 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
 	a.NewProgram = func(seams backend.Seams) agent.Program {
-		return &program{cfg: s.Config, shared: &s.shared, seams: seams}
+		return &program{cfg: &s.Config, shared: &s.shared, seams: seams}
 	}
 	return a, nil
 }

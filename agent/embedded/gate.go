@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/policy"
@@ -35,7 +36,7 @@ type gates struct {
 	allow, deny  []string
 	own          *policy.Policy // the user's rules; nil if they do not compile
 	allows       *policy.Policy // those that allow, if there are others
-	reads, edits *policy.Policy
+	reads, edits func() *policy.Policy
 }
 
 // compile compiles the rules of the session and the agent's own.
@@ -43,33 +44,40 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	if g := t.gates; g != nil && slices.Equal(g.allow, p.Allow) && slices.Equal(g.deny, p.Deny) {
 		return g
 	}
-	g := &gates{allow: p.Allow, deny: p.Deny}
+	all := t.shared.made()
 	with := func(allow, deny []string) *policy.Policy {
-		return t.shared.policy(policy.Rules{
+		return all.policy(policy.Rules{
 			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: t.hands.added, Resolve: resolve,
 		})
 	}
-	g.own = with(p.Allow, p.Deny)
+	files, writes := []string{"Read(./**)"}, []string{"Edit(./**)"}
+	for _, dir := range t.hands.added {
+		files, writes = append(files, "Read(/"+dir+"/**)"), append(writes, "Edit(/"+dir+"/**)")
+	}
+	g := &gates{
+		allow: p.Allow, deny: p.Deny, own: with(p.Allow, p.Deny),
+		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil) }),
+		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), nil) }),
+	}
 	t.hands.hide(nil)
 	if len(p.Deny) > 0 {
 		g.allows = with(p.Allow, nil)
 		t.hands.hide(g.hides)
 	}
-	files := []string{"Read(./**)"}
-	writes := []string{"Edit(./**)"}
-	for _, dir := range t.hands.added {
-		files, writes = append(files, "Read(/"+dir+"/**)"), append(writes, "Edit(/"+dir+"/**)")
-	}
-	g.reads = with(append(files, readOnly()...), nil)
-	g.edits = with(append(append(writes, files...), append(editing(), readOnly()...)...), nil)
-	if g.reads != nil {
-		t.hands.reads = func(command string) protocol.PermissionBehavior {
-			input, _ := json.Marshal(agent.Object{"command": command}) // a string
-			return g.reads.Decide(policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
-		}
+	t.hands.reads = func(command string) protocol.PermissionBehavior {
+		input, _ := json.Marshal(agent.Object{"command": command}) // a string
+		return allows(g.reads(), policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
 	}
 	t.gates = g
 	return g
+}
+
+// allows is what a policy decides; without one, that the call is asked about.
+func allows(p *policy.Policy, call policy.Call) protocol.PermissionBehavior {
+	if p == nil {
+		return protocol.BehaviorAsk
+	}
+	return p.Decide(call)
 }
 
 // decide is what the user's rules say of a call. byRule says that a rule may be about it, such
@@ -173,9 +181,9 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Allow: true, Reason: "rule"}
 		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)):
 			return agent.Verdict{Allow: true}
-		case g.reads != nil && g.reads.Decide(call) == protocol.BehaviorAllow:
+		case allows(g.reads(), call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
-		case p.Mode == "acceptEdits" && g.edits != nil && g.edits.Decide(call) == protocol.BehaviorAllow:
+		case p.Mode == "acceptEdits" && allows(g.edits(), call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		}
 		return ask

@@ -40,9 +40,12 @@ func (t *talk) goOn(turn *agent.Turn, _ string) error {
 	return t.loop(turn)
 }
 
-// rest drops what a session that is idle does not need: policies are far larger than the rest
-// of a session.
-func (t *talk) rest() { t.gates, t.hands.reads = nil, nil }
+// rest drops what a session that is idle does not need.
+func (t *talk) rest() {
+	t.gates, t.hands.reads = nil, nil
+	t.hands.hide(nil)
+	t.log.endAnswer() // it is smaller when it is encoded
+}
 
 // begin begins the count of a turn.
 func (t *talk) begin(turn *agent.Turn) {

@@ -15,7 +15,7 @@ import (
 
 // program is the agent of one session.
 type program struct {
-	cfg    Config
+	cfg    *Config
 	shared *shared
 	seams  backend.Seams
 }
@@ -42,11 +42,13 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		id := latest(filepath.Join(dir, filepath.Dir(fileOf(l.Dir, ""))))
 		l.Args = append(slices.Clip(slices.Clone(l.Args)), "--resume="+cmp.Or(id, "none"))
 	}
+	all := p.shared.made()
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.hands = newHands(l, p.seams, p.private)
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
-	t.box = toolbox(t.background)
+	t.hands.env = all.environ(t.hands.env)
+	t.box = all.toolbox(t.background)
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
 	t.log.file.disk = p.seams.Disk
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
@@ -59,13 +61,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
 		Live:      &agent.Live{Tools: toolNames(), Used: t.used, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
-		Init: agent.Object{
-			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
-		},
-		Initialize: agent.Object{
-			"commands": []any{}, "agents": []any{}, "agent": Name,
-			"account": agent.Object{"tokenSource": "none", "apiKeySource": "none", "apiProvider": p.cfg.Model.Codec().Name()},
-		},
+		Init:      all.init, Initialize: all.initialize,
 	})}
 }
 
@@ -103,7 +99,7 @@ func (c *conversation) end() {
 // talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
 // time, but for hands.
 type talk struct {
-	cfg        Config
+	cfg        *Config
 	shared     *shared
 	seams      backend.Seams
 	rng        *rand.Rand // jitter

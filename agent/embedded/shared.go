@@ -2,58 +2,88 @@ package embedded
 
 import (
 	"bytes"
-	"strconv"
+	"slices"
 	"sync"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/policy"
 )
 
 // shared is what the sessions of a backend have in common, so that none of them has it for
-// itself. It is safe for concurrent use.
+// itself. It is safe for concurrent use; what it gives out is only read.
 type shared struct {
+	api  string // the name of the model's codec
+	once sync.Once
+
+	box, noTasks     []*tool      // with commands in the background, and without
+	init, initialize agent.Object // of system/init, and of the answer to initialize
+	reads, edits     []string     // rules for commands
+
 	mu       sync.Mutex
-	policies map[string]*policy.Policy // by their rules; each is at the places of some session
-	lists    [][]byte                  // encoded lists of tools
+	policies []common
+	lists    [][]byte   // encoded lists of tools
+	environs [][]string // environments of commands
 }
 
-// maxShared is how many policies are kept, and how many lists. Beyond that all are forgotten.
+// common is a policy at the places of some session.
+type common struct {
+	allow, deny []string
+	compiled    *policy.Policy
+}
+
+// maxShared is how many of each kind are kept. Beyond that all are forgotten.
 const maxShared = 64
 
-// policy compiles the rules, which sessions have in common, at the places of one session. It
-// is nil if the rules have a mistake.
+// made makes what is the same for all.
+func (s *shared) made() *shared {
+	s.once.Do(func() {
+		s.box, s.noTasks = toolbox(true), toolbox(false)
+		s.reads, s.edits = readOnly(), append(editing(), readOnly()...)
+		s.init = agent.Object{
+			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
+		}
+		s.initialize = agent.Object{
+			"commands": []any{}, "agents": []any{}, "agent": Name,
+			"account": agent.Object{"tokenSource": "none", "apiKeySource": "none", "apiProvider": s.api},
+		}
+	})
+	return s
+}
+
+// toolbox are the agent's own tools; background says whether commands can run in the
+// background.
+func (s *shared) toolbox(background bool) []*tool {
+	if background {
+		return s.box
+	}
+	return s.noTasks
+}
+
+// policy compiles rules at the places of a session. Rules that another session has, too, are
+// compiled once, but for their paths. It is nil if the rules have a mistake.
 func (s *shared) policy(r policy.Rules) *policy.Policy {
-	key := textOf(r.Allow) + " " + textOf(r.Deny)
+	is := func(c common) bool { return slices.Equal(c.allow, r.Allow) && slices.Equal(c.deny, r.Deny) }
 	s.mu.Lock()
-	known := s.policies[key]
+	i := slices.IndexFunc(s.policies, is)
+	var known *policy.Policy
+	if i >= 0 {
+		known = s.policies[i].compiled
+	}
 	s.mu.Unlock()
 	if known != nil {
-		here, err := known.At(r)
-		if err != nil {
-			return nil
+		if here, err := known.At(r); err == nil {
+			return here
 		}
-		return here
+		return nil
 	}
-	made, err := policy.Compile(r)
+	compiled, err := policy.Compile(r)
 	if err != nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.policies == nil || len(s.policies) == maxShared {
-		s.policies = map[string]*policy.Policy{}
-	}
-	s.policies[key] = made
-	return made
-}
-
-// textOf is a list as one text that no other list has.
-func textOf(list []string) string {
-	var b []byte
-	for _, s := range list {
-		b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
-		b = append(b, s...)
-	}
-	return string(b)
+	s.policies = append(room(s.policies), common{r.Allow, r.Deny, compiled})
+	return compiled
 }
 
 // tools returns the list, or the same one of another session.
@@ -65,9 +95,27 @@ func (s *shared) tools(list []byte) []byte {
 			return known
 		}
 	}
-	if len(s.lists) == maxShared {
-		s.lists = nil
+	s.lists = append(room(s.lists), list)
+	return list
+}
+
+// environ returns the environment, or the same one of another session.
+func (s *shared) environ(env []string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, known := range s.environs {
+		if slices.Equal(known, env) {
+			return known
+		}
 	}
-	s.lists = append(s.lists, list)
+	s.environs = append(room(s.environs), env)
+	return env
+}
+
+// room is list if another one may be kept, else an empty one.
+func room[T any](list []T) []T {
+	if len(list) == maxShared {
+		return nil
+	}
 	return list
 }

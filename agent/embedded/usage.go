@@ -35,6 +35,7 @@ func add(to, u *model.Usage) {
 // used is what the result of a turn says of it.
 func (t *talk) used(turn *agent.Turn) agent.Object {
 	t.begin(turn)
+	t.turnOf = nil // it is over
 	models := agent.Object{}
 	for _, m := range t.all {
 		profile := t.cfg.Profiles.Model(m.model)

@@ -121,6 +121,10 @@ func (b *bench) crowd(ctx context.Context) error {
 	open := b.settled(-1)
 	b.tell("resident set of a session that is open", open.kb(before)/n, "KB")
 
+	if err := b.profile("open"); err != nil {
+		return errors.Join(err, closeAll(ctx, clients))
+	}
+
 	cost, err := b.turns(ctx, clients)
 	if err != nil {
 		return errors.Join(err, closeAll(ctx, clients))
