@@ -21,7 +21,8 @@ const (
 	maxEvent  = 16 << 20 // bytes of an event of a stream
 	maxAnswer = 16 << 20 // bytes of an answer, streamed or not
 	maxError  = 64 << 10 // bytes of an error's body that are read
-	readSize  = 4 << 10  // 10,000 streams have 10,000 of these
+	firstRead = 1 << 10  // bytes of the first read: 10,000 slow streams have 10,000 of these
+	lastRead  = 16 << 10 // and of those of a stream that is fast
 )
 
 // Config is an endpoint. Only URL may have to be set.
@@ -51,7 +52,7 @@ type Config struct {
 func NewHTTPClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 512
-	t.ReadBufferSize, t.WriteBufferSize = readSize, readSize
+	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 1<<10 // what is larger goes past them
 	return &http.Client{Transport: t}
 }
 
@@ -255,7 +256,7 @@ func (x *exchange) post(ctx context.Context, parts [][]byte) (*http.Response, er
 // stream reads a stream of events.
 func (x *exchange) stream(body io.Reader, d decoder) error {
 	events := sse.Decoder{MaxLine: maxEvent, MaxEvent: maxEvent}
-	buf := make([]byte, readSize)
+	buf := make([]byte, firstRead)
 	var whole bool
 	var failed error
 	one := func(e *sse.Event) bool {
@@ -273,6 +274,9 @@ func (x *exchange) stream(body io.Reader, d decoder) error {
 		x.reads.Add(1)
 		if !events.Feed(buf[:n], one) {
 			return failed
+		}
+		if n == len(buf) && n < lastRead {
+			buf = make([]byte, 2*n)
 		}
 		switch {
 		case errors.Is(err, io.EOF) && !x.started:
