@@ -1,7 +1,7 @@
 // Command acp talks to an agent of the Agent Client Protocol, as an editor does, and decides
 // about what it asks.
 //
-//	go run ./examples/acp                                    # its own agent, a scripted one, no account
+//	go run ./examples/acp                                    # its own agent, a demonstration, no account
 //	go run ./examples/acp -- gemini --experimental-acp       # another agent: its command
 //
 // Look for: the text comes in pieces; the call that changes nothing is not asked about; the call that
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -20,8 +21,7 @@ import (
 
 	"github.com/agent-troupe/troupe/acp/acpagent"
 	"github.com/agent-troupe/troupe/acp/acpclient"
-	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/agent/embedded/demo"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -37,7 +37,7 @@ func main() {
 	if flag.NArg() == 1 && flag.Arg(0) == asAgent {
 		err = serve(ctx)
 	} else {
-		err = run(ctx, flag.Args())
+		err = run(ctx, flag.Args(), os.Stdout)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -46,19 +46,11 @@ func main() {
 
 // serve is the agent: any session of Troupe can be one.
 func serve(ctx context.Context) error {
-	return acpagent.Serve(ctx, os.Stdin, os.Stdout, acpagent.Config{Options: sdk.Options{
-		Backend: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
-			scripted.Text("I look first."),
-			&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "ls build"}, Result: "old.o"},
-			scripted.Text("Now I clean up."),
-			&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "rm -r build"}, Gate: agent.GateAsk, Result: "removed"},
-			scripted.Text("You wanted to keep it, so I leave it."),
-		}})),
-	}})
+	return acpagent.Serve(ctx, os.Stdin, os.Stdout, acpagent.Config{Options: *demo.Options()})
 }
 
 // run is the editor. Without a command it starts this program again, as the agent.
-func run(ctx context.Context, command []string) (err error) {
+func run(ctx context.Context, command []string, out io.Writer) (err error) {
 	if len(command) == 0 {
 		self, err := os.Executable()
 		if err != nil {
@@ -68,7 +60,7 @@ func run(ctx context.Context, command []string) (err error) {
 	}
 	client := sdk.NewClient(&sdk.Options{
 		Backend:    acpclient.Backend(command...),
-		CanUseTool: decide,
+		CanUseTool: decide(out),
 		OnEvent: func(r session.EventRecord) {
 			if s, ok := r.Event.(*session.StderrLine); ok {
 				fmt.Fprintln(os.Stderr, s.Line)
@@ -79,7 +71,7 @@ func run(ctx context.Context, command []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
-	turn, err := client.Send(ctx, sdk.UserText("Clean up the build directory."))
+	turn, err := client.Send(ctx, sdk.UserText("Read README.md, and delete the directory build."))
 	if err != nil {
 		return err
 	}
@@ -87,18 +79,20 @@ func run(ctx context.Context, command []string) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Println(text)
+		_, _ = fmt.Fprintln(out, text)
 	}
 	result, err := turn.Result(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("-- %s, %d call denied\n", result.Subtype, len(result.PermissionDenials))
-	return nil
+	_, err = fmt.Fprintf(out, "-- %s, %d call denied\n", result.Subtype, len(result.PermissionDenials))
+	return err
 }
 
 // decide is asked about each call for which the agent wants a permission.
-func decide(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-	fmt.Printf("-- the agent asks for %s: %s; denied\n", r.ToolName, r.Input)
-	return sdk.Deny("nothing is removed here"), nil
+func decide(out io.Writer) sdk.CanUseTool {
+	return func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		_, _ = fmt.Fprintf(out, "-- the agent asks for %s: %s; denied\n", r.ToolName, r.Input)
+		return sdk.Deny("nothing is removed here"), nil
+	}
 }

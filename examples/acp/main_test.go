@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestMain is the agent, too: the example starts its own program.
@@ -19,14 +23,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func Example() {
-	if err := run(context.Background(), nil); err != nil {
-		fmt.Println(err)
-	}
-	// Unordered output:
-	// I look first.
-	// Now I clean up.
-	// -- the agent asks for Bash: {"command":"rm -r build"}; denied
-	// You wanted to keep it, so I leave it.
-	// -- success, 1 call denied
+func TestTheCallThatRemovesIsAsked(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	var out strings.Builder
+	require.NoError(t, run(t.Context(), nil, &out))
+	assert.Contains(t, out.String(), "I am Troupe's demonstration")
+	assert.Equal(t, 1, strings.Count(out.String(), "-- the agent asks for"))
+	assert.Contains(t, out.String(), `-- the agent asks for Bash: {"command":"rm -rf build"`)
+	assert.Contains(t, out.String(), "- README.md has 7 lines.\n- To delete build did not work: ")
+	assert.Contains(t, out.String(), "-- success, 1 call denied\n")
 }

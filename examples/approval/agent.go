@@ -3,17 +3,17 @@ package main
 import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // options returns the options of the named agent. The scripted agent always does the same.
-func options(name string, plan bool) (*sdk.Options, error) {
+func options(who *choice.Agent, plan bool) (*sdk.Options, error) {
 	steps := works()
 	if plan {
 		steps = plans()
 	}
-	return demo.Options(name, scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps})))
+	return who.OrScript(scripted.New(scripted.WithTurns(scripted.Turn{Steps: steps})))
 }
 
 func works() scripted.Steps {

@@ -5,7 +5,10 @@
 //
 //	go run ./examples/approval                 # a scripted agent, no account
 //	go run ./examples/approval -plan           # a scripted agent that plans
-//	go run ./examples/approval -agent claude   # Claude Code; or qoder
+//	go run ./examples/approval -agent claude   # Claude Code; or qoder; -model: the embedded agent
+//
+// The agent is a script because the demonstration of the other examples has no questions and
+// no plans.
 //
 // Look for: the read runs, the file is written to the scratch directory, and the question
 // and the command wait for your answer. "always" also changes the agent's rules, "stop"
@@ -26,11 +29,12 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	agent := choice.Flags()
 	plan := flag.Bool("plan", false, "let the agent plan first")
 	flag.Parse()
 	prompt := "Read go.mod, write a summary to notes.txt, and run the tests."
@@ -47,7 +51,7 @@ func main() {
 	scratch := filepath.Join(os.TempDir(), fmt.Sprintf("troupe-scratch-%d", os.Getpid()))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	opts, err := options(*agent, *plan)
+	opts, err := options(agent, *plan)
 	if err != nil {
 		log.Fatal(err)
 	}

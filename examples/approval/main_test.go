@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 // play runs the scripted agent before a person with those answers.
 func play(answers string, plan bool) error {
-	opts, err := options("scripted", plan)
+	opts, err := options(&choice.Agent{}, plan)
 	if err != nil {
 		return err
 	}

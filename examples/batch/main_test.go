@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
@@ -13,17 +15,18 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { _, _ = os.RemoveAll(dir), os.RemoveAll(dir+".demo") }()
 	var said []string
-	err = run(context.Background(), arguments{agent: "scripted", out: dir, concurrency: 16}, func(line string) { said = append(said, line) })
+	err = run(context.Background(), arguments{agent: &choice.Agent{}, out: dir, concurrency: 8, first: 18}, func(line string) { said = append(said, line) })
 	fmt.Println(err, said[len(said)-2])
-	for _, name := range []string{"results.jsonl", "summary.json", "report.html"} {
+	for _, name := range []string{"results.jsonl", "summary.json", "report.html", "workspaces/summary/1/summary.md"} {
 		_, err := os.Stat(filepath.Join(dir, name))
 		fmt.Println(name, err)
 	}
 	// Output:
-	// <nil> accepted: 100 of 100; not at the first attempt: 10
+	// <nil> accepted: 19 of 19; in a second round: 2
 	// results.jsonl <nil>
 	// summary.json <nil>
 	// report.html <nil>
+	// workspaces/summary/1/summary.md <nil>
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -24,14 +25,14 @@ type chat struct {
 	out     io.Writer
 }
 
-func run(ctx context.Context, agent string, in io.Reader, out io.Writer, interrupts <-chan os.Signal) (err error) {
-	opts, err := options(agent)
+func run(ctx context.Context, agent *choice.Agent, in io.Reader, out io.Writer, interrupts <-chan os.Signal) (err error) {
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}
 	c := &chat{lines: linesOf(in), interrupts: interrupts, back: make(chan string, 1), out: out}
 	opts.IncludePartialMessages = true
-	opts.CanUseTool = c.mayUse
+	opts.CanUseTool, opts.AllowedTools = c.mayUse, nil // a person decides about each call
 	c.client = sdk.NewClient(opts)
 	if err := c.client.Connect(ctx); err != nil {
 		return err

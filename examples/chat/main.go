@@ -1,7 +1,7 @@
 // Command chat is a conversation in a terminal.
 //
-//	go run ./examples/chat                 # a scripted agent, no account
-//	go run ./examples/chat -agent claude   # Claude Code; or qoder
+//	go run ./examples/chat                 # a demonstration, no account
+//	go run ./examples/chat -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Look for: the answer streams; a tool that needs permission waits for your y. Ctrl-C
 // interrupts the turn and keeps the conversation. Ctrl-C at the prompt, /exit and the
@@ -17,18 +17,20 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	agent := choice.Flags()
 	flag.Parse()
 	var in io.Reader = os.Stdin
 	if os.Getenv("TROUPE_SMOKE") != "" {
-		in = strings.NewReader("Hello\ny\nAnd goodbye\n")
+		in = strings.NewReader("What is in this directory?\nRun the tests.\ny\n")
 	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
-	if err := run(context.Background(), *agent, in, os.Stdout, interrupts); err != nil {
+	if err := run(context.Background(), agent, in, os.Stdout, interrupts); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,23 +23,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func talk(t *testing.T, in string) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), "scripted", strings.NewReader(in), &out, nil))
+	require.NoError(t, run(context.Background(), &choice.Agent{Dir: t.TempDir()}, strings.NewReader(in), &out, nil))
 	return out.String()
 }
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	out := talk(t, "Hello\ny\n\n/model other\nStill there?\n")
-	assert.Contains(t, out, "> Hello! I am the scripted agent")
-	assert.Contains(t, out, `Allow Bash {"command":"echo hello from a tool","description":"Say hello"}? (y or n) `)
-	assert.Contains(t, out, "[hello from a tool]\nThat was a tool call, as far as you allowed it. You said: Hello\n> ")
-	assert.Contains(t, out, "> Turn 1. You said: Still there?\n> \n")
+	out := talk(t, "Run the tests.\ny\n\n/model other\nWhat is in this directory?\n")
+	assert.Contains(t, out, "> I am Troupe's demonstration")
+	assert.Contains(t, out, `Allow Bash {"command":"/bin/sh check.sh","description":"Check the project"}? (y or n) `)
+	assert.Contains(t, out, "FAIL  1 and not 2: hello world")
+	assert.Contains(t, out, "- The check fails: 2 of 2 cases. Say \"fix it\".\n> ")
+	assert.Contains(t, out, "- The directory has 4 files: README.md, cases.txt, check.sh, words.sh.\n> \n")
 }
 
 func TestNo(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"no\n", ""} { // "" is the end of the input
-		assert.Contains(t, talk(t, "Hello\n"+answer), "[The user said no.]\n")
+		assert.Contains(t, talk(t, "Run the tests.\n"+answer), "[The user said no.]\n")
 	}
 }
 
@@ -49,7 +52,7 @@ func TestExit(t *testing.T) {
 
 func TestUnknownAgent(t *testing.T) {
 	t.Parallel()
-	assert.ErrorContains(t, run(context.Background(), "nobody", strings.NewReader(""), io.Discard, nil), `"nobody" is not known`)
+	assert.ErrorContains(t, run(context.Background(), &choice.Agent{Name: "nobody"}, strings.NewReader(""), io.Discard, nil), `"nobody" is not known`)
 }
 
 // screen calls back when text stands on it.
@@ -79,13 +82,13 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 	out := &screen{on: map[string]func(){
 		"? (y or n) ": func() { interrupts <- os.Interrupt },
 		"[the turn ended: ": func() {
-			_, _ = io.WriteString(typed, "Still there?\n")
+			_, _ = io.WriteString(typed, "Why?\n")
 		},
-		"You said: Still there?\n> ": func() { interrupts <- os.Interrupt }, // at the prompt it is the end
+		"You interrupted me, so I stopped. The session goes on.\n> ": func() { interrupts <- os.Interrupt }, // at the prompt it is the end
 	}}
-	go func() { _, _ = io.WriteString(typed, "Hello\n") }()
+	go func() { _, _ = io.WriteString(typed, "Run the tests.\n") }()
 	done := make(chan error, 1)
-	go func() { done <- run(context.Background(), "scripted", in, out, interrupts) }()
+	go func() { done <- run(context.Background(), &choice.Agent{Dir: t.TempDir()}, in, out, interrupts) }()
 	select {
 	case err := <-done:
 		require.NoError(t, err)
@@ -93,5 +96,5 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 		require.Fail(t, "the chat hangs", out.b.String())
 	}
 	require.NoError(t, typed.Close())
-	assert.NotContains(t, out.b.String(), "[hello from a tool]")
+	assert.NotContains(t, out.b.String(), "FAIL")
 }

@@ -1,8 +1,8 @@
 // Command customtool gives the agent a new tool: a Go function with a typed input,
 // served over MCP from inside this process.
 //
-//	go run ./examples/customtool                 # a scripted agent, no account
-//	go run ./examples/customtool -agent claude   # Claude Code; or qoder
+//	go run ./examples/customtool                 # a demonstration, no account
+//	go run ./examples/customtool -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Look for: the agent calls mcp__orders__lookup with an order's number, gets its status
 // as JSON, and answers. A call whose input does not fit the schema never reaches the
@@ -13,7 +13,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -35,16 +35,16 @@ func lookup(_ context.Context, in lookupInput) (*sdk.ToolResult, error) {
 	return sdk.JSONResult(order), nil
 }
 
-func main() { demo.Main("What is the status of order O-1001?", run) }
+func main() { choice.Main("What is the status of order O-1001?", run) }
 
-func run(ctx context.Context, agent, prompt string) error {
+func run(ctx context.Context, agent *choice.Agent, prompt string) error {
 	orders, err := sdk.NewMCPServer("orders", "1.0.0",
 		sdk.NewTool("lookup", "Looks up an order by its number; returns its status as JSON.", lookup, sdk.ReadOnly(), sdk.AlwaysLoad()),
 	)
 	if err != nil {
 		return err
 	}
-	opts, err := options(agent)
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Where is O-1001?"); err != nil {
+	agent, done := choice.ForTest()
+	defer done()
+	if err := run(context.Background(), agent, "What is the status of order O-1001?"); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
 	// calls mcp__orders__lookup {"order_id":"O-1001"}
 	// gets {"order_id":"O-1001","status":"shipped"}
-	// says It has been shipped.
+	// says What the demonstration did:
+	// - mcp__orders__lookup says: {"order_id":"O-1001","status":"shipped"}
 }

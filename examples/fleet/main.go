@@ -1,7 +1,7 @@
 // Command fleet is a service that has many agent sessions, with an HTTP API.
 //
-//	go run ./examples/fleet                 # scripted agents, no account
-//	go run ./examples/fleet -agent claude   # Claude Code; or qoder
+//	go run ./examples/fleet                 # demonstrations, no account
+//	go run ./examples/fleet -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Use the printed commands in another terminal, as often and as many at a time as you
 // like; kill -TERM the program while something runs.
@@ -33,23 +33,21 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/agent"
-	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	agent := choice.Flags()
 	port := flag.Int("port", 0, "where to listen on 127.0.0.1; 0: a free port")
 	limit := flag.Int("sessions", 100, "the most sessions at a time; more of them wait")
 	idle := flag.Duration("idle", 5*time.Minute, "the time after which a session that nobody uses gives its process up")
 	grace := flag.Duration("grace", 30*time.Second, "how long turns may go on after SIGTERM")
 	flag.Parse()
-	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !demo.Terminal(os.Stdin)
+	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !choice.Terminal(os.Stdin)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	s, err := newService(*agent, *limit, *idle)
+	s, err := newService(agent, *limit, *idle)
 	if err == nil {
 		err = s.serve(ctx, *port, *grace, alone)
 	}
@@ -58,17 +56,14 @@ func main() {
 	}
 }
 
-func newService(name string, limit int, idle time.Duration) (*service, error) {
-	opts, err := demo.Options(name, scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: scripted.Steps{
-		scripted.Delay(200 * time.Millisecond),
-		&scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "make deploy"}, Gate: agent.GateAsk, Result: "deployed"},
-		scripted.Text("You said: ${prompt}"),
-	}}), scripted.WithHistory(&scripted.MemoryHistory{})))
+func newService(agent *choice.Agent, limit int, idle time.Duration) (*service, error) {
+	opts, err := agent.Options()
 	if err != nil {
 		return nil, err
 	}
 	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: limit, StartsPerSecond: 10, MaxWait: time.Minute}})
 	opts.Runtime, opts.PassivateAfter = rt, idle
+	opts.AllowedTools = nil // a person decides about each call
 	return &service{rt: rt, opts: opts, patience: 30 * time.Second, beat: 15 * time.Second}, err
 }
 
@@ -97,7 +92,7 @@ func (s *service) serve(ctx context.Context, port int, grace time.Duration, alon
 
 const usage = `api=%s token=%s
 curl() { command curl -sH "Authorization: Bearer $token" "$@"; }
-curl -d text='Say hello.' $api/sessions
+curl -d text='Run the tests.' $api/sessions
 curl -N $api/sessions/ID/events
 curl -d text='And now?' $api/sessions/ID/messages
 curl -d allow=true $api/approvals/ID
@@ -119,7 +114,7 @@ func visit(ctx context.Context, address, token string, out io.Writer) (err error
 		}
 	}
 	var made struct{ ID string }
-	call(http.MethodPost, "/sessions?text=Say+hello.", func(line string) bool { return json.Unmarshal([]byte(line), &made) == nil })
+	call(http.MethodPost, "/sessions?text=Run+the+tests.", func(line string) bool { return json.Unmarshal([]byte(line), &made) == nil })
 	call(http.MethodGet, "/sessions/"+made.ID+"/events", func(line string) bool {
 		_, _ = fmt.Fprintln(out, line)
 		var e struct{ ID, Tool, Type string }

@@ -20,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 // TestMain makes the test's program the service, for the test of its signals.
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 // serve starts the service. At the end no session may be left.
 func serve(t *testing.T) (*service, api) {
 	t.Helper()
-	s, err := newService("scripted", 100, time.Minute)
+	s, err := newService(&choice.Agent{Dir: t.TempDir()}, 100, time.Minute)
 	require.NoError(t, err)
 	server := httptest.NewServer(s.routes("secret"))
 	t.Cleanup(func() {
@@ -94,7 +96,7 @@ func (a api) watch(t *testing.T, id string, each func(kind, data string) (enough
 // open opens a session with a prompt, and waits until its call waits for a person.
 func (a api) open(t *testing.T) (id, call string) {
 	t.Helper()
-	text, err := a.call(t, http.MethodPost, "/sessions?text=go")
+	text, err := a.call(t, http.MethodPost, "/sessions?text=run+the+tests")
 	require.NoError(t, err)
 	var made, asked struct{ ID, Tool string }
 	require.NoError(t, json.Unmarshal([]byte(text), &made))
@@ -122,8 +124,8 @@ func TestManyVisitors(t *testing.T) {
 		all.Go(func() {
 			var out strings.Builder
 			assert.NoError(t, visit(t.Context(), a.address, a.token, &out))
-			assert.Contains(t, out.String(), `"input":{"command":"make deploy"}`)
-			assert.Contains(t, out.String(), "You said: Say hello.")
+			assert.Contains(t, out.String(), `"input":{"command":"/bin/sh check.sh"`)
+			assert.Contains(t, out.String(), "The check fails: 2 of 2 cases.")
 		})
 	}
 	all.Wait()
@@ -180,7 +182,7 @@ func TestSIGTERM(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
 	program := exec.CommandContext(t.Context(), os.Args[0], "-port", fmt.Sprint(port))
-	program.Env = append(os.Environ(), "TROUPE_TEST_SERVICE=1")
+	program.Env = append(os.Environ(), "TROUPE_TEST_SERVICE=1", "TMPDIR="+t.TempDir())
 	out, err := program.StdoutPipe()
 	require.NoError(t, err)
 	said, err := program.StderrPipe()
@@ -214,7 +216,7 @@ func TestSIGTERM(t *testing.T) {
 		}
 		return false
 	})
-	require.Contains(t, result, "You said: go")
+	require.Contains(t, result, "The check fails: 2 of 2 cases.")
 	rest, err := io.ReadAll(errs)
 	require.NoError(t, err)
 	require.Empty(t, string(rest), "every session ended well")

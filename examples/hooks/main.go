@@ -1,8 +1,8 @@
 // Command hooks watches an agent at work: a PreToolUse hook keeps it from
 // deleting things, a PostToolUse hook writes an audit log.
 //
-//	go run ./examples/hooks                 # a scripted agent, no account
-//	go run ./examples/hooks -agent claude   # Claude Code; or qoder
+//	go run ./examples/hooks                 # a demonstration, no account
+//	go run ./examples/hooks -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Look for: rm never runs, not even behind sudo or in a subshell, and the agent gets
 // the reason. The log has one line for each call that ran, and none for denied calls.
@@ -14,8 +14,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/protocol/tools"
@@ -75,13 +76,13 @@ func describe(block *sdk.ToolUseBlock) string {
 }
 
 func main() {
-	demo.Main("Read go.mod, then delete the directory build, then say hi from a shell.", func(ctx context.Context, agent, prompt string) error {
+	choice.Main("Read README.md, then delete the directory build, then say hi from a shell.", func(ctx context.Context, agent *choice.Agent, prompt string) error {
 		return run(ctx, agent, prompt, os.Stderr)
 	})
 }
 
-func run(ctx context.Context, agent, prompt string, auditLog io.Writer) error {
-	opts, err := options(agent)
+func run(ctx context.Context, agent *choice.Agent, prompt string, auditLog io.Writer) error {
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func run(ctx context.Context, agent, prompt string, auditLog io.Writer) error {
 			fmt.Println(describe(call))
 		}
 		for _, result := range sdk.ToolResults(m) {
-			fmt.Println("gets", result.Content.Text())
+			fmt.Println("gets", strings.TrimSpace(result.Content.Text()))
 		}
 		if answer, ok := m.(*sdk.ResultMessage); ok {
 			fmt.Println("says", answer.Text())

@@ -11,36 +11,45 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/session"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Clean up.", new(bytes.Buffer)); err != nil {
+	agent, done := choice.ForTest()
+	defer done()
+	if err := run(context.Background(), agent, "Read cases.txt, delete the directory build, and say hi from a shell.", new(bytes.Buffer)); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// reads /repo/go.mod
-	// gets module example
+	// reads cases.txt
+	// gets 1	# number of words, and the text
+	// 2	2 hello world
+	// 3	6 to be or not to be
+	// 4
 	// runs rm -rf build
 	// gets PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "rm -rf build").
-	// runs ls; echo $(sudo -u ci rm -rf build)
-	// gets PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "sudo -u ci rm -rf build").
 	// runs echo hi
 	// gets hi
-	// says The directory is still there.
+	// says What the demonstration did:
+	// - cases.txt has 3 lines.
+	// - To delete build did not work: PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "rm -rf build").
+	// - echo hi has ended.
 }
 
 func TestTheAuditHasWhatRan(t *testing.T) {
 	t.Parallel()
+	agent, done := choice.ForTest()
+	defer done()
 	var log bytes.Buffer
-	require.NoError(t, run(t.Context(), "scripted", "Clean up.", &log))
+	require.NoError(t, run(t.Context(), agent, "Read README.md, delete the directory build, and say hi from a shell.", &log))
 	var ran []string
 	for d := json.NewDecoder(&log); d.More(); {
 		var line struct{ Msg, Command, Path string }
 		require.NoError(t, d.Decode(&line))
 		ran = append(ran, line.Msg+" "+line.Command+line.Path)
 	}
-	assert.Equal(t, []string{"Read /repo/go.mod", "Bash echo hi"}, ran)
+	assert.Equal(t, []string{"Read README.md", "Bash echo hi"}, ran)
 }
 
 func TestWhatDeletesIsDenied(t *testing.T) {

@@ -1,11 +1,11 @@
-// Command interrupt stops an agent in the middle of an answer, reads the
-// receipt, and continues the same session.
+// Command interrupt stops an agent in the middle of its work, reads the receipt, and
+// continues the same session.
 //
-//	go run ./examples/interrupt                 # a scripted agent, no account
-//	go run ./examples/interrupt -agent claude   # Claude Code; or qoder
+//	go run ./examples/interrupt                 # a demonstration, no account
+//	go run ./examples/interrupt -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
-// Look for: the counting stops after a few numbers, the turn's result says that it was
-// aborted, and the same agent answers the second prompt.
+// Look for: the command would run for a minute, and ends at once; the turn's result says that
+// it was aborted; the same agent answers the second prompt.
 package main
 
 import (
@@ -13,18 +13,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func main() { demo.Main("Count from 1 to 1000, and nothing else.", run) }
+func main() { choice.Main("Run `sleep 60` in a shell, then say good morning.", run) }
 
-func run(ctx context.Context, agent, prompt string) (err error) {
-	opts, err := options(agent)
+func run(ctx context.Context, agent *choice.Agent, prompt string) (err error) {
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}
-	opts.IncludePartialMessages = true // the loop sees the answer while it is written
+	opts.AllowedTools = append(opts.AllowedTools, "Bash(sleep *)")
 	client := sdk.NewClient(opts)
 	if err := client.Connect(ctx); err != nil {
 		return err
@@ -35,27 +35,20 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 	if err != nil {
 		return err
 	}
-	const enough = 5
-	pieces := 0
 	for m, err := range turn.Messages(ctx) {
 		if err != nil {
 			return err
 		}
-		switch m := m.(type) {
-		case *sdk.PartialAssistantMessage:
-			if m.Text() == "" || pieces == enough {
-				continue // or written before the agent read the interrupt
+		for _, call := range sdk.ToolUses(m) {
+			fmt.Printf("calls %s %s\n", call.Name, call.Input)
+			receipt, err := client.Interrupt(ctx) // may be called inside the loop that reads
+			if err != nil {
+				return err
 			}
-			fmt.Print(m.Text())
-			if pieces++; pieces == enough {
-				receipt, err := client.Interrupt(ctx) // may be called inside the loop that reads
-				if err != nil {
-					return err
-				}
-				fmt.Printf("\n-- interrupted; messages that still wait: %d\n", len(receipt.StillQueued))
-			}
-		case *sdk.ResultMessage: // an interrupted turn has a result, too
-			fmt.Printf("-- result: %s (%s)\n", m.Subtype, m.TerminalReason)
+			fmt.Printf("-- interrupted; messages that still wait: %d\n", len(receipt.StillQueued))
+		}
+		if result, ok := m.(*sdk.ResultMessage); ok { // an interrupted turn has a result, too
+			fmt.Printf("-- result: %s (%s)\n", result.Subtype, result.TerminalReason)
 		}
 	}
 

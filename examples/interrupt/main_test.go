@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Count."); err != nil {
+	agent, done := choice.ForTest()
+	defer done()
+	if err := run(context.Background(), agent, "Sleep 60 seconds."); err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// 1, 2, 3, 4, 5
+	// calls Bash {"command":"sleep 60","description":"Wait"}
 	// -- interrupted; messages that still wait: 0
-	// -- result: error_during_execution (aborted_streaming)
-	// Because you interrupted me.
+	// -- result: error_during_execution (aborted_tools)
+	// You interrupted me, so I stopped. The session goes on.
 }

@@ -2,7 +2,7 @@
 // conversation, a cheap one for side work, the user's choice for subagents.
 //
 //	go run ./examples/modelrouter                # a scripted agent, no account
-//	go run ./examples/modelrouter -agent qoder   # Qoder CLI; Claude Code has no such callback
+//	go run ./examples/modelrouter -agent qoder   # Qoder CLI; no other agent has such a callback
 //
 // Look for: each call gets a model, also a call with an unknown purpose. The callback answers
 // from memory, because the agent waits only 500 ms for the answer and then cancels the call.

@@ -3,19 +3,19 @@ package main
 import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 // options returns the options of the named agent. The scripted agent always does the same.
-func options(name string) (*sdk.Options, error) {
+func options(who *choice.Agent) (*sdk.Options, error) {
 	shell := func(command, result string) scripted.Step {
 		return &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": command}, Gate: agent.GateAsk, Result: result}
 	}
 	read := func(path string) scripted.Step {
 		return &scripted.ToolUse{Name: "Read", Input: map[string]any{"file_path": path}, Result: "what is in " + path}
 	}
-	return demo.Options(name, scripted.New(scripted.WithTurns(
+	return who.OrScript(scripted.New(scripted.WithTurns(
 		scripted.Turn{Steps: scripted.Steps{
 			read("go.mod"),
 			read("deploy/.env"),

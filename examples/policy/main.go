@@ -3,8 +3,10 @@
 // is denied.
 //
 //	go run ./examples/policy                           # a scripted agent, no account
-//	go run ./examples/policy -agent claude             # Claude Code; or qoder
+//	go run ./examples/policy -agent claude             # Claude Code; or qoder; -model: the embedded agent
 //	go run ./examples/policy -explain 'git push -f'    # which rule decides about a command
+//
+// The agent is a script because some of its commands must never run, as a push with sudo.
 //
 // Look for: the reads and the git log run. The secret is not read, although the agent
 // would not have asked. The command that hides a push is denied, and the answer names the
@@ -17,7 +19,7 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -35,7 +37,7 @@ func rules() *sdk.Policy {
 
 func main() {
 	command := flag.String("explain", "", "a shell command to explain, without an agent")
-	demo.Main("Look around, and publish what is there.", func(ctx context.Context, agent, prompt string) error {
+	choice.Main("Look around, and publish what is there.", func(ctx context.Context, agent *choice.Agent, prompt string) error {
 		if *command != "" {
 			return explain(*command)
 		}
@@ -57,13 +59,13 @@ func explain(command string) error {
 	return nil
 }
 
-func run(ctx context.Context, agent, prompt string) error {
+func run(ctx context.Context, agent *choice.Agent, prompt string) error {
 	opts, err := options(agent)
 	if err != nil {
 		return err
 	}
 	opts.Policy = rules()
-	if agent == "scripted" {
+	if *agent == (choice.Agent{}) {
 		opts.Cwd = opts.Policy.Cwd
 	} else {
 		opts.Policy.Cwd = "" // empty: the working directory of the agent

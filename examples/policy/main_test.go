@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Go."); err != nil {
+	if err := run(context.Background(), &choice.Agent{}, "Go."); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

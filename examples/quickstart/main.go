@@ -6,31 +6,40 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"log"
+	"os"
 
-	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/agent/embedded/demo"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func main() {
-	name := flag.String("agent", "scripted", "scripted (no account needed), claude or qoder")
+	name := flag.String("agent", "demo", "demo (no account needed), claude or qoder")
 	flag.Parse()
 	opts := map[string]*sdk.Options{
-		"scripted": {Backend: scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{
-			&scripted.Partial{Text: "Hello from the scripted agent, which says the same every time.", Chunk: 4, Pause: 3e7},
-		}}))},
+		"demo":   demo.Options(),
 		"claude": {Backend: sdk.Claude(sdk.ClaudeConfig{})},
 		"qoder":  {Backend: sdk.Qoder(sdk.QoderConfig{}), Auth: sdk.QoderCLIAuth()},
 	}[*name]
 	if opts == nil {
-		log.Fatalf("-agent %q is not known: use scripted, claude or qoder", *name)
+		log.Fatalf("-agent %q is not known: use demo, claude or qoder", *name)
 	}
+	if err := ask(context.Background(), opts, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ask(ctx context.Context, opts *sdk.Options, out io.Writer) error {
 	opts.IncludePartialMessages = true // without it the text comes in one piece
-	for text, err := range sdk.Texts(sdk.Query(context.Background(), "Say hello in one sentence.", opts)) {
+	for text, err := range sdk.Texts(sdk.Query(ctx, "What is in this directory?", opts)) {
 		if err != nil {
-			log.Fatal(err)
+			return err
 		}
-		fmt.Print(text)
+		if _, err := fmt.Fprint(out, text); err != nil {
+			return err
+		}
 	}
-	fmt.Println()
+	_, err := fmt.Fprintln(out)
+	return err
 }

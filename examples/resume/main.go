@@ -4,6 +4,9 @@
 //	go run ./examples/resume                 # a scripted agent that dies in its turn, no account
 //	go run ./examples/resume -agent claude   # Claude Code; or qoder. Kill the process that is named
 //
+// The agent is a script because the demonstration of the other examples is no process that
+// could be killed.
+//
 // Look for: the agent dies, the events say what was under way and what the next process got of it,
 // and the one turn has its one result.
 package main
@@ -13,14 +16,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
 
-func main() { demo.Main("Run `sleep 60` in a shell, then say good morning.", run) }
+func main() { choice.Main("Run `sleep 60` in a shell, then say good morning.", run) }
 
-func run(ctx context.Context, agent, prompt string) (err error) {
+func run(ctx context.Context, agent *choice.Agent, prompt string) (err error) {
 	opts, err := options(agent)
 	if err != nil {
 		return err
@@ -40,7 +43,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
-	if agent != "scripted" {
+	if *agent != (choice.Agent{}) {
 		fmt.Println("-- now kill -9 the agent: its arguments have --input-format stream-json")
 	}
 	turn, err := client.Send(ctx, sdk.UserText(prompt))

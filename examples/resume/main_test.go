@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Sleep, then say good morning."); err != nil {
+	if err := run(context.Background(), &choice.Agent{}, "Sleep, then say good morning."); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:

@@ -1,7 +1,7 @@
 // Command sse streams agent sessions to web pages with server-sent events.
 //
-//	go run ./examples/sse                 # a scripted agent, no account
-//	go run ./examples/sse -agent claude   # Claude Code; or qoder
+//	go run ./examples/sse                 # a demonstration, no account
+//	go run ./examples/sse -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Open the printed address, in several windows if you like, send a prompt, press Stop
 // while the answer comes, close a window.
@@ -28,26 +28,26 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 //go:embed page.html
 var page []byte
 
 func main() {
-	agent := flag.String("agent", "scripted", "scripted, claude or qoder")
+	agent := choice.Flags()
 	port := flag.Int("port", 0, "where to listen on 127.0.0.1; 0: a free port")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !demo.Terminal(os.Stdin)
-	if err := run(ctx, *agent, *port, alone); err != nil {
+	alone := os.Getenv("TROUPE_SMOKE") != "" || *port == 0 && !choice.Terminal(os.Stdin)
+	if err := run(ctx, agent, *port, alone); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, agent string, port int, alone bool) error {
-	opts, err := options(agent)
+func run(ctx context.Context, agent *choice.Agent, port int, alone bool) error {
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}

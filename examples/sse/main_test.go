@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -21,7 +22,7 @@ func serve(t *testing.T) string {
 	t.Helper()
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
-	opts, err := options("scripted")
+	opts, err := (&choice.Agent{Dir: t.TempDir()}).Options()
 	require.NoError(t, err)
 	opts.Runtime = rt
 	server := httptest.NewServer(newSessions(*opts).routes())
@@ -40,7 +41,7 @@ func TestManyPagesAtOnce(t *testing.T) {
 	for range 5 {
 		pages.Go(func() {
 			var kinds []string
-			err := visit(t.Context(), address, "Hello.", func(_, kind, _ string) {
+			err := visit(t.Context(), address, "What is in this directory?", func(_, kind, _ string) {
 				if kind != "state" && (len(kinds) == 0 || kinds[len(kinds)-1] != kind) {
 					kinds = append(kinds, kind)
 				}
@@ -56,8 +57,8 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	var stop sync.Once
 	var last string
-	err := visit(t.Context(), serve(t), "Hello.", func(session, kind, data string) {
-		if last = data; kind == "text" {
+	err := visit(t.Context(), serve(t), "Sleep 60 seconds.", func(session, kind, data string) {
+		if last = data; kind == "call" {
 			stop.Do(func() { assert.NoError(t, post(t.Context(), session+"/interrupt", nil)) })
 		}
 	})

@@ -1,8 +1,8 @@
 // Command supervisor adds an actor to a session's supervision tree, and a strategy that
 // decides what a failure in that tree does.
 //
-//	go run ./examples/supervisor                 # a scripted agent, no account
-//	go run ./examples/supervisor -agent claude   # Claude Code; or qoder
+//	go run ./examples/supervisor                 # a demonstration, no account
+//	go run ./examples/supervisor -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Look for: the recorder writes down what the session reports, and fails on its third line.
 // The strategy says so and has it started again, with what waited; the agent does not
@@ -17,17 +17,17 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-func main() { demo.Main("Say good morning.", run) }
+func main() { choice.Main("Say good morning.", run) }
 
-func run(ctx context.Context, agent, prompt string) (err error) {
-	opts, err := options(agent)
+func run(ctx context.Context, agent *choice.Agent, prompt string) (err error) {
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 		return err
 	}
 	for _, line := range []string{
-		"prompt: " + prompt, "answer: " + result.Text(), "this line jams the disk", "this one waits", "and this one", "this one finds the disk full",
+		"prompt: " + prompt, "answer: " + firstLine(result.Text()), "this line jams the disk", "this one waits", "and this one", "this one finds the disk full",
 	} {
 		if err := lines.Send(line); err != nil {
 			return err
@@ -76,6 +76,11 @@ func run(ctx context.Context, agent, prompt string) (err error) {
 	}
 	fmt.Printf("-- the session ended, because of %s: %v\n", failure.Child, failure.Reason)
 	return nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 // describe prints the decisions of the supervisor that matter here.

@@ -3,17 +3,21 @@ package main
 import (
 	"context"
 	"fmt"
+
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Say good morning."); err != nil {
+	agent, done := choice.ForTest()
+	defer done()
+	if err := run(context.Background(), agent, "Say good morning."); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
 	// recorder: starts
 	// recorder: turn 1
 	// recorder: prompt: Say good morning.
-	// recorder: answer: Good morning.
+	// recorder: answer: What the demonstration did:
 	// -- recorder failed: the disk is jammed
 	// -- restart of recorder: a new one may do better
 	// recorder: starts

@@ -1,8 +1,8 @@
 // Command toolserver gives the agent a slow tool. The tool reports its progress,
 // stops when the agent cancels the call, and never runs twice at a time.
 //
-//	go run ./examples/toolserver                 # a scripted agent, no account
-//	go run ./examples/toolserver -agent claude   # Claude Code; or qoder
+//	go run ./examples/toolserver                 # a demonstration, no account
+//	go run ./examples/toolserver -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
 // Look for: import copies records one by one. Each step reports progress to the agent
 // and restarts the tool's time limit, so a long import is fine as long as it makes
@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-troupe/troupe/examples/internal/demo"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -76,18 +76,18 @@ func (s *store) server() (*sdk.MCPServer, error) {
 }
 
 func main() {
-	demo.Main("Import 3 records from the crm, then tell me how many records there are.", func(ctx context.Context, agent, prompt string) error {
+	choice.Main("Import 3 records from the crm, then tell me how many records there are.", func(ctx context.Context, agent *choice.Agent, prompt string) error {
 		return run(ctx, agent, prompt, 200*time.Millisecond)
 	})
 }
 
-func run(ctx context.Context, agent, prompt string, pause time.Duration) error {
+func run(ctx context.Context, agent *choice.Agent, prompt string, pause time.Duration) error {
 	s := &store{pause: pause, records: map[string]int{}}
 	server, err := s.server()
 	if err != nil {
 		return err
 	}
-	opts, err := options(agent)
+	opts, err := agent.Options()
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/examples/internal/choice"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func Example() {
-	if err := run(context.Background(), "scripted", "Import the records.", time.Millisecond); err != nil {
+	agent, done := choice.ForTest()
+	defer done()
+	if err := run(context.Background(), agent, "Import 3 records from the crm, then count them.", time.Millisecond); err != nil {
 		fmt.Println(err)
 	}
 	// Unordered output:
@@ -25,7 +28,9 @@ func Example() {
 	// gets {"copied":3,"source":"crm"}
 	// calls mcp__records__count {}
 	// gets {"crm":3}
-	// says There are three records, all from the crm.
+	// says What the demonstration did:
+	// - mcp__records__import says: {"copied":3,"source":"crm"}
+	// - mcp__records__count says: {"crm":3}
 }
 
 // An agent that gives up ends the import.
@@ -52,6 +57,6 @@ func TestAnImportThatNobodyWaitsFor(t *testing.T) {
 
 func TestUnknownAgent(t *testing.T) {
 	t.Parallel()
-	err := run(t.Context(), "nobody", "", time.Millisecond)
+	err := run(t.Context(), &choice.Agent{Name: "nobody"}, "", time.Millisecond)
 	require.ErrorContains(t, err, "nobody")
 }

@@ -15,19 +15,23 @@ const listCommand = "echo *"
 // action is a part of a turn. It returns false if it needs the result of a call.
 type action func(t *turn) bool
 
-// actions are what the prompt asks for, as far as the rules know its words; or else the work
-// on the project.
+// actions are what the first line of the prompt asks for, as far as the rules know its words;
+// or else the work on the project.
 func (t *turn) actions() []action {
 	if host := t.hostTools(); len(host) > 0 {
 		return host
 	}
+	if t.interrupted && whyWords.MatchString(t.prompt) {
+		return nil // it is said already
+	}
 	var all []action
-	for _, clause := range clauseEnd.Split(t.prompt, -1) {
-		if do := clauseAction(clause, t.prompt); do != nil {
+	asked, _, _ := strings.Cut(strings.TrimSpace(t.prompt), "\n")
+	for _, clause := range clauseEnd.Split(asked, -1) {
+		if do := clauseAction(clause, asked); do != nil {
 			all = append(all, do)
 		}
 	}
-	if len(all) == 0 || workWords.MatchString(t.prompt) {
+	if len(all) == 0 || workWords.MatchString(asked) {
 		all = append(all, improve)
 	}
 	return all
@@ -36,6 +40,8 @@ func (t *turn) actions() []action {
 var (
 	clauseEnd = regexp.MustCompile(`(?i)[.;!?:]+\s|,|\n|\bthen\b|\band\b`)
 	workWords = regexp.MustCompile(`(?i)\b(fix|repair|bug|failing|fails?)\b`)
+
+	whyWords = regexp.MustCompile(`(?i)\bwhy\b`)
 
 	deleteWords = regexp.MustCompile(`(?i)\b(delete|remove|rm)\b`)
 	writeWords  = regexp.MustCompile(`(?i)\b(write|create|make|add|save)\b`)
@@ -68,9 +74,7 @@ func clauseAction(clause, prompt string) action {
 		return func(t *turn) bool { return t.run("sleep "+wait, "Wait") }
 	case shellWords.MatchString(clause):
 		return func(t *turn) bool { return t.run("echo hi", "Say hi") }
-	case workWords.MatchString(clause):
-		return nil // the work on the project
-	case checkWords.MatchString(clause):
+	case checkWords.MatchString(clause) && !workWords.MatchString(prompt): // work checks, too
 		return (*turn).check
 	case listWords.MatchString(clause):
 		return (*turn).list

@@ -63,10 +63,10 @@ func improve(t *turn) bool {
 // addCase adds the prompt to the project's cases.
 func (t *turn) addCase() bool {
 	line, n := caseOf(t.prompt)
-	t.say("Your prompt becomes a case of the project: it has %s.", plural(n, "word"))
+	t.say("Your text becomes a case of the project: it has %s.", plural(n, "word"))
 	r, ok := t.use(edit(cases, header, header+line))
 	if ok {
-		t.outcome("To add your prompt to "+cases, r[0], cases+" has your prompt as a new case.")
+		t.outcome("To add your text to "+cases, r[0], cases+" has your text as a new case.")
 	}
 	return ok
 }
@@ -109,8 +109,14 @@ func (t *turn) begin(noProgram, noCases bool) bool {
 	return t.checkAgain()
 }
 
+// quoted is a text in quotes: it becomes the case.
+var quoted = regexp.MustCompile(`"([^"]{3,})"`)
+
 // caseOf is the line of a case, and its number of words.
 func caseOf(prompt string) (line string, n int) {
+	if text := firstGroup(quoted, prompt); text != "" {
+		prompt = text
+	}
 	words := strings.Fields(oneLine(prompt, 200))
 	words = words[:min(len(words), caseWords)]
 	return strings.TrimSpace(strconv.Itoa(len(words))+" "+strings.Join(words, " ")) + "\n", len(words)

@@ -1,3 +1,0 @@
-// Package demo is what the example programs have in common: the choice of an agent, and a
-// main function.
-package demo
