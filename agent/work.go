@@ -9,7 +9,7 @@ import (
 type Work struct {
 	ID          string // from [Lane.NewTaskID]; required
 	ToolUseID   string // of the call
-	Command     string // the command
+	Command     string // as the shell gets it
 	Description string // one line for people
 	OutputFile  string // where its output is
 	Shown       *Task  // what [Lane.Show] made of it while it ran in the foreground, or nil

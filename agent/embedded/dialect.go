@@ -90,7 +90,6 @@ func unsupported(o *dialect.Input) error {
 		{"MCPServers", len(o.MCPServers) > 0, noServers},
 		{"MCPConfigPath", o.MCPConfigPath != "", noServers},
 		{"MCPServersDelivery", o.MCPServersDelivery != "", noServers},
-		{"OnElicitation", o.OnElicitation != nil, noServers},
 		{"OnUserDialog", o.OnUserDialog != nil, noDialogs},
 		{"SupportedDialogKinds", len(o.SupportedDialogKinds) > 0, noDialogs},
 		{"Betas", len(o.Betas) > 0, "belongs to the endpoint: set it in model.AnthropicConfig"},

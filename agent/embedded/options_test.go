@@ -26,9 +26,11 @@ import (
 	"github.com/agent-troupe/troupe/transcript/store"
 )
 
-// works are the options that do with this agent what they do with others.
+// works are the options that do with this agent what they do with others. OnElicitation is
+// called when a server of the agent asks, and this agent has no such servers; a user interface
+// that is made for all agents sets it.
 func works() []string {
-	return strings.Fields(`Backend Runtime CanUseTool Policy PermissionTimeout Unattended Hooks SDKMCPServers OnAuthExpired OnEvent
+	return strings.Fields(`Backend Runtime CanUseTool Policy PermissionTimeout Unattended Hooks SDKMCPServers OnAuthExpired OnElicitation OnEvent
 		OnMessage Stderr Tracer Limits CloseTimeout Graces InterruptGrace MaxRestarts RestartWindow EqualDeaths RestartBackoff
 		Recovery DecideRecovery PassivateAfter Supervisors Children MaxLine Discard Cwd Isolation Env UnsetEnv CleanEnv Model
 		Thinking MaxThinkingTokens Effort MaxTurns MaxBudgetUSD InitializeTimeout SystemPrompt VerbatimPrompts Tools AllowedTools
