@@ -283,3 +283,12 @@ func (h *hands) switchedOn(name string) bool {
 	}
 	return false
 }
+
+// switchedOff reports whether a variable of the environment switches something off.
+func (h *hands) switchedOff(name string) bool {
+	switch strings.ToLower(h.getenv(name)) {
+	case "0", "false", "no", "off":
+		return true
+	}
+	return false
+}

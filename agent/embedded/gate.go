@@ -177,10 +177,10 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Reason: "safetyCheck", About: danger}
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
-		case mine == protocol.BehaviorAllow:
-			return agent.Verdict{Allow: true, Reason: "rule"}
 		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)):
 			return agent.Verdict{Allow: true}
+		case mine == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: "rule"}
 		case allows(g.reads(), call) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
 		case p.Mode == "acceptEdits" && allows(g.edits(), call) == protocol.BehaviorAllow:

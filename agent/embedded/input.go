@@ -169,7 +169,7 @@ func (t *tool) coerce(in agent.Object, keys []string) (issues []issue) {
 				in[p.name] = taken
 			}
 		case p.required:
-			_, wrong := p.take(nil, at)
+			_, wrong := p.take(notGiven{}, at)
 			issues = append(issues, wrong...)
 		}
 	}
@@ -335,9 +335,14 @@ func unparsed(name, bad string) (in json.RawMessage, text, detail string) {
 	return json.RawMessage("{}"), text, fmt.Sprintf("InputValidationError: JSON parse failed (%d bytes)", len(units))
 }
 
+// notGiven is the value of a parameter that is not given.
+type notGiven struct{}
+
 // kindOf is the kind of a value, as errors call it.
 func kindOf(v any) string {
 	switch v.(type) {
+	case notGiven:
+		return "undefined"
 	case string:
 		return "string"
 	case float64:

@@ -32,6 +32,7 @@ type log struct {
 	id       string        // of the answer behind it
 	answer   []model.Block // that may not be whole yet
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
+	todos    todos
 }
 
 // resumption is what the arguments say of the session that is resumed.
@@ -198,6 +199,7 @@ type record struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
 	Attachment json.RawMessage `json:"attachment"`
+	Result     json.RawMessage `json:"toolUseResult"`
 }
 
 func uuidOf(line []byte) string {
@@ -219,11 +221,23 @@ func (l *log) fold(line []byte) string {
 	}
 	switch {
 	case r.Type == "user":
-		l.said(blocksOf(r.Message.Content))
+		blocks := blocksOf(r.Message.Content)
+		for i := range blocks {
+			if blocks[i].Kind == model.ToolResult {
+				l.todos.answered(&blocks[i], r.Result)
+			}
+		}
+		l.said(blocks)
 	case r.Type == "attachment":
 		l.said(attached(r.Attachment))
 	case r.Type == "assistant" && r.Message.Model != synthetic:
-		l.answered(r.Message.ID, blocksOf(r.Message.Content))
+		blocks := blocksOf(r.Message.Content)
+		for i := range blocks {
+			if blocks[i].Kind == model.ToolUse {
+				l.todos.called(&blocks[i])
+			}
+		}
+		l.answered(r.Message.ID, blocks)
 	}
 	return r.UUID
 }

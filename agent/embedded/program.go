@@ -48,7 +48,8 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.hands = newHands(l, p.seams, p.private)
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
-	t.box = all.toolbox(t.background)
+	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))
+	t.box = box.tools
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
 	t.log.file.disk = p.seams.Disk
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
@@ -60,7 +61,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
-		Live:      &agent.Live{Tools: toolNames(), Used: t.used, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
+		Live:      &agent.Live{Tools: box.names, Used: t.used, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
 		Init:      all.init, Initialize: all.initialize,
 	})}
 }

@@ -15,7 +15,7 @@ type shared struct {
 	api  string // the name of the model's codec
 	once sync.Once
 
-	box, noTasks     []*tool      // with commands in the background, and without
+	boxes            []box        // without and with commands in the background, each without and with TodoWrite
 	init, initialize agent.Object // of system/init, and of the answer to initialize
 	reads, edits     []string     // rules for commands
 
@@ -37,7 +37,11 @@ const maxShared = 64
 // made makes what is the same for all.
 func (s *shared) made() *shared {
 	s.once.Do(func() {
-		s.box, s.noTasks = toolbox(true), toolbox(false)
+		for _, background := range []bool{false, true} {
+			for _, older := range []bool{false, true} {
+				s.boxes = append(s.boxes, newBox(background, older))
+			}
+		}
 		s.reads, s.edits = readOnly(), append(editing(), readOnly()...)
 		s.init = agent.Object{
 			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
@@ -50,13 +54,32 @@ func (s *shared) made() *shared {
 	return s
 }
 
-// toolbox are the agent's own tools; background says whether commands can run in the
-// background.
-func (s *shared) toolbox(background bool) []*tool {
+// toolbox are the agent's own tools. background says whether commands can run in the
+// background, older that TodoWrite stands in place of tasks.
+func (s *shared) toolbox(background, older bool) box {
+	i := 0
 	if background {
-		return s.box
+		i = 2
 	}
-	return s.noTasks
+	if older {
+		i++
+	}
+	return s.boxes[i]
+}
+
+// box are tools with their names.
+type box struct {
+	tools []*tool
+	names []string
+}
+
+func newBox(background, older bool) box {
+	todo := taskTools()
+	if older {
+		todo = []*tool{todoWrite()}
+	}
+	tools := toolbox(background, todo)
+	return box{tools, namesOf(tools)}
 }
 
 // policy compiles rules at the places of a session. Rules that another session has, too, are

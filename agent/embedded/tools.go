@@ -37,19 +37,23 @@ type tool struct {
 }
 
 // toolbox are the tools, in the order in which the model sees them.
-// background says whether commands can run in the background.
-func toolbox(background bool) []*tool {
-	return []*tool{bash(background), edit(), glob(), grep(), read(), taskStop(), write()}
+// background says whether commands can run in the background, todo has the to-do tools.
+func toolbox(background bool, todo []*tool) []*tool {
+	box := append([]*tool{bash(background), edit(), glob(), grep(), read(), taskStop(), write()}, todo...)
+	slices.SortFunc(box, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
+	return box
 }
 
-// toolNames are the names of the tools.
-func toolNames() []string {
-	var names []string
-	for _, t := range toolbox(true) {
+// namesOf are the names of tools.
+func namesOf(box []*tool) (names []string) {
+	for _, t := range box {
 		names = append(names, t.name)
 	}
 	return names
 }
+
+// toolNames are the names of all tools that there are.
+func toolNames() []string { return namesOf(toolbox(true, append(taskTools(), todoWrite()))) }
 
 // place is the path that a call is about.
 func (t *tool) place(h *hands, in agent.Object) string {
