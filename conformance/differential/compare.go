@@ -51,9 +51,35 @@ func Compare(want, got *Observation) []Difference {
 	}
 	items("structured", want.Structured, got.Structured, note)
 	items("calls", want.Calls, got.Calls, note)
-	items("frames", want.Frames, got.Frames, note)
+	wantFrames, wantEvents, wantOrder := streams(want.Frames)
+	gotFrames, gotEvents, gotOrder := streams(got.Frames)
+	items("frames", wantFrames, gotFrames, note)
+	items("frames", wantEvents, gotEvents, note)
+	if same(wantFrames, gotFrames) && same(wantEvents, gotEvents) && wantOrder != gotOrder {
+		note(Difference{"frames.order", wantOrder, gotOrder})
+	}
 	items("result", want.Results, got.Results, note)
 	return all
+}
+
+// streams takes the events of the model's streams out of the frames. order is that of both
+// kinds.
+func streams(frames []Item) (others, events []Item, order string) {
+	var kinds []string
+	for _, f := range frames {
+		if strings.HasPrefix(f.Key, "stream_event/") {
+			events = append(events, f)
+		} else {
+			others = append(others, f)
+		}
+		kinds = append(kinds, f.Key)
+	}
+	return others, events, strings.Join(kinds, " ")
+}
+
+// same reports whether the keys are the same.
+func same(a, b []Item) bool {
+	return slices.EqualFunc(a, b, func(a, b Item) bool { return a.Key == b.Key })
 }
 
 // items compares two lists, whose longest common sequence of keys is what corresponds.
@@ -106,27 +132,40 @@ func together(want, got []Item) []Item {
 	return got
 }
 
-// common are the indices of the longest common sequence of keys.
+// common are the indices of what corresponds: a common sequence of keys, in which items that
+// are the same count most.
 func common(a, b []Item) (pairs [][2]int) {
-	length := make([][]int, len(a)+1)
-	for i := range length {
-		length[i] = make([]int, len(b)+1)
+	const same, alike = 100, 1
+	worth := func(i, j int) int {
+		if a[i].Key != b[j].Key {
+			return 0
+		}
+		differs := false
+		values("", a[i].Value, b[j].Value, func(Difference) { differs = true })
+		if differs {
+			return alike
+		}
+		return same
 	}
+	worths := make([][]int, len(a))
+	best := make([][]int, len(a)+1)
+	best[len(a)] = make([]int, len(b)+1)
 	for i := len(a) - 1; i >= 0; i-- {
+		worths[i], best[i] = make([]int, len(b)), make([]int, len(b)+1)
 		for j := len(b) - 1; j >= 0; j-- {
-			if a[i].Key == b[j].Key {
-				length[i][j] = length[i+1][j+1] + 1
-			} else {
-				length[i][j] = max(length[i+1][j], length[i][j+1])
+			worths[i][j] = worth(i, j)
+			best[i][j] = max(best[i+1][j], best[i][j+1])
+			if worths[i][j] > 0 {
+				best[i][j] = max(best[i][j], best[i+1][j+1]+worths[i][j])
 			}
 		}
 	}
 	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i].Key == b[j].Key:
+		switch w := worths[i][j]; {
+		case w > 0 && best[i][j] == best[i+1][j+1]+w:
 			pairs = append(pairs, [2]int{i, j})
 			i, j = i+1, j+1
-		case length[i+1][j] >= length[i][j+1]:
+		case best[i][j] == best[i+1][j]:
 			i++
 		default:
 			j++
@@ -175,19 +214,25 @@ func values(field string, want, got any, note func(Difference)) {
 			differs()
 			return
 		}
+		below := func(k string) string {
+			if strings.HasSuffix(field, ".modelUsage") || strings.HasSuffix(field, ".model_usage_since_last_result") {
+				k = "*" // a model
+			}
+			return field + "." + k
+		}
 		for _, k := range slices.Sorted(maps.Keys(w)) {
 			if k == "text_len" { // the length of a text that was left out
 				continue
 			}
 			if v, there := g[k]; there {
-				values(field+"."+k, w[k], v, note)
+				values(below(k), w[k], v, note)
 			} else if w[k] != nil {
-				note(Difference{field + "." + k, shown(w[k]), absent})
+				note(Difference{below(k), shown(w[k]), absent})
 			}
 		}
 		for _, k := range slices.Sorted(maps.Keys(g)) {
 			if _, there := w[k]; !there && g[k] != nil {
-				note(Difference{field + "." + k, absent, shown(g[k])})
+				note(Difference{below(k), absent, shown(g[k])})
 			}
 		}
 	case []any:
