@@ -92,6 +92,9 @@ func (l *Lane) askHooks(event, subject, toolUseID string, input Object) []*hookR
 	if speaksOfMode(event) {
 		base["permission_mode"] = e.perms.mode
 	}
+	if level := e.effort(); level != "" && !beforeModel(event) {
+		base["effort"] = Object{"level": level}
+	}
 	if l.agentID != "" {
 		base["agent_id"], base["agent_type"] = l.agentID, l.agentType
 	}

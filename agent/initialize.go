@@ -93,6 +93,9 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	if in.Plugins != nil {
 		answer["plugins_applied"] = true
 	}
+	if e.cfg.Live != nil {
+		e.applied(answer, in)
+	}
 	e.at(BeforeInitResponse, nil)
 	if e.tr.initEachTurn {
 		r.succeedBeside(answer, Object{
@@ -172,7 +175,7 @@ func (e *engine) initializeResponse() Object {
 	o["analytics_disabled"] = true
 	o["fast_mode_state"] = "off"
 	o["session_state"] = "idle"
-	return o.with(e.cfg.Initialize)
+	return o.with(e.liveInitialize()).with(e.cfg.Initialize)
 }
 
 const keySource = "ANTHROPIC_API_KEY"
@@ -181,9 +184,13 @@ func (e *engine) models() []any {
 	if e.cfg.Dialect == Qoder {
 		return []any{Object{"value": e.session.model, "displayName": e.session.model}}
 	}
+	about := "Scripted"
+	if e.cfg.Live != nil {
+		about = e.session.model
+	}
 	return []any{Object{
 		"value": "default", "resolvedModel": e.session.model, "displayName": "Default (recommended)",
-		"description": "Scripted", "supportsEffort": true,
+		"description": about, "supportsEffort": true,
 	}}
 }
 
@@ -246,7 +253,7 @@ func (e *engine) initFrame(msg *message) {
 			o["user_message_uuids"] = []string{msg.uuid}
 		}
 	}
-	e.system("init", o.with(e.cfg.Init))
+	e.system("init", o.with(e.liveInit()).with(e.cfg.Init))
 }
 
 // tools lists what system/init says the model may call. The tool that runs a

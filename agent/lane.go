@@ -282,6 +282,7 @@ func (l *Lane) messageObject(block Object) Object {
 	}
 	if l.live != nil {
 		o["model"], o["usage"] = l.live.Model, l.live.Usage
+		o = o.with(l.live.More)
 	}
 	if l.e.cfg.Dialect == Qoder {
 		o["stop_reason"] = "end_turn"

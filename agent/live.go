@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -18,6 +19,11 @@ type Live struct {
 	Dir string
 	// File is the path of a session's file below it; nil: that of [SessionFile].
 	File func(id string) string
+	// Answered returns further members of the result of a turn that did not fail; nil: none.
+	Answered func(*Turn) Object
+	// Effort is how much the model of that name thinks, in the words of requests; nil, and "":
+	// it does not say.
+	Effort func(model string) string
 }
 
 // ModelMessage is a message of a real model, when it begins.
@@ -26,6 +32,9 @@ type ModelMessage struct {
 	RequestID string // of the request to the model; "": unknown
 	Model     string // the one that answers
 	Usage     Object // in the form of the Messages API, as far as it is known
+	More      Object // further members of the message; they replace those of the same name
+	// TTFT is how long its first event took; it is said with partial messages.
+	TTFT time.Duration
 }
 
 // MayCall reports whether another call of the model is within the limits of turns and money,
@@ -51,7 +60,11 @@ func (l *Lane) MayCall() error {
 	}
 	l.e.calls++
 	if l.streams() && l.e.cfg.Dialect != Qoder {
-		l.e.system("status", Object{"status": "requesting"})
+		o := Object{"status": "requesting"}
+		if t := l.turn; t != nil && l.parent == "" && t.msg.uuid != "" && t.msg.origin == nil {
+			o["user_message_uuids"] = []string{t.msg.uuid}
+		}
+		l.e.system("status", o)
 	}
 	return nil
 }
@@ -79,10 +92,26 @@ func (l *Lane) Partial(event json.RawMessage) {
 	b = append(b, e.ids.uuid()...)
 	b = append(b, `","api_message_id":`...)
 	b = strconv.AppendQuote(b, l.message)
+	if bytes.HasPrefix(event, []byte(`{"type":"message_start"`)) {
+		b = l.messageStart(b)
+	}
 	e.out = append(b, '}', '\n')
 	if len(e.out) > maxOut {
 		e.flush()
 	}
+}
+
+// messageStart adds what only the first event of a message says.
+func (l *Lane) messageStart(b []byte) []byte {
+	b = append(b, `,"ttft_ms":`...)
+	b = strconv.AppendInt(b, l.live.TTFT.Milliseconds(), 10)
+	if t := l.turn; t != nil && l.parent == "" && !t.streamed && t.msg.uuid != "" && t.msg.origin == nil {
+		t.streamed = true
+		id := strconv.AppendQuote(nil, t.msg.uuid)
+		b = append(append(b, `,"user_message_uuid":`...), id...)
+		b = append(append(append(b, `,"user_message_uuids":[`...), id...), ']')
+	}
+	return b
 }
 
 // Block writes an assistant frame with one block of the open message. It adds the members of
@@ -91,6 +120,9 @@ func (l *Lane) Block(block, more Object) {
 	l.index++
 	if block["type"] == "text" && l.parent != "" && !l.background && !l.e.host.subText {
 		return // a sub-agent's text stays with it
+	}
+	if name, ok := block["name"].(string); ok && block["type"] == "tool_use" {
+		more = toolUseMeta(name, block["id"]).with(more)
 	}
 	l.assistant(block, more)
 	if text, ok := block["text"].(string); ok && block["type"] == "text" {

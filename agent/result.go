@@ -108,6 +108,9 @@ func (t *Turn) frame(r Result) Object {
 		o["num_turns"] = t.users + 1
 	}
 	if live := e.cfg.Live; live != nil && live.Used != nil {
+		if r.success() && live.Answered != nil {
+			o = o.with(live.Answered(t))
+		}
 		o = o.with(live.Used(t))
 	}
 	if r.Subtype != "" {

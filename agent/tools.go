@@ -57,11 +57,24 @@ type call struct {
 }
 
 // display is the tool's name for people: the last part of an MCP tool's.
-func (c *call) display() string {
-	if _, tool, ok := mcpTool(c.Name); ok && tool != "" {
+func (c *call) display() string { return displayName(c.Name) }
+
+func displayName(name string) string {
+	if _, tool, ok := mcpTool(name); ok && tool != "" {
 		return strings.ToUpper(tool[:1]) + tool[1:]
 	}
-	return c.Name
+	return name
+}
+
+// toolUseMeta is what the frame of a call says of an MCP tool; nil for another tool.
+func toolUseMeta(name string, id any) Object {
+	server, tool, ok := mcpTool(name)
+	if !ok {
+		return nil
+	}
+	return Object{"tool_use_meta": []any{Object{
+		"id": id, "display_name": displayName(name), "server_display_name": server, "tool_name": tool,
+	}}}
 }
 
 // mcpTool splits mcp__server__tool.
@@ -185,12 +198,7 @@ func (l *Lane) afterBatch(open []*call) error {
 // toolUse writes the assistant frame of a call.
 func (l *Lane) toolUse(c *call) error {
 	l.openTools = append(l.openTools, c)
-	var more Object
-	if server, tool, ok := mcpTool(c.Name); ok {
-		more = Object{"tool_use_meta": []any{Object{
-			"id": c.ID, "display_name": c.display(), "server_display_name": server, "tool_name": tool,
-		}}}
-	}
+	more := toolUseMeta(c.Name, c.ID)
 	block := Object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Input}
 	input, err := encode(c.Input)
 	if err != nil {

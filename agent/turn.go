@@ -19,6 +19,7 @@ type Turn struct {
 	users      int        // user frames written: num_turns less one
 	denials    []any
 	spoke      bool // an assistant frame was written
+	streamed   bool // an event of the model's stream was written
 	finished   bool
 	opened     bool // system/init was written
 	stopActive bool // a Stop hook has blocked once

@@ -32,6 +32,9 @@ type ModelProfile struct {
 	Window int `json:"window,omitempty"`
 	// MaxOutput is how many tokens an answer may have; 0: not known.
 	MaxOutput int `json:"maxOutput,omitempty"`
+	// Effort is the one that requests ask for if the user names none, such as "medium"; "":
+	// none, as for models that do not take it.
+	Effort string `json:"effort,omitempty"`
 	// Price is nil if it is not known.
 	Price *Price `json:"price,omitempty"`
 }

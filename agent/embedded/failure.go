@@ -66,8 +66,9 @@ func (t *talk) failed(turn *agent.Turn, err error) error {
 	if e.Class == model.TooLong {
 		words = "Prompt is too long"
 	}
-	none := usageOf(&model.Usage{})
-	turn.OpenMessage(agent.ModelMessage{ID: turn.UUID(), RequestID: e.RequestID, Model: "<synthetic>", Usage: none})
+	none := noUsage()
+	turn.OpenMessage(agent.ModelMessage{ID: turn.UUID(), RequestID: e.RequestID, Model: "<synthetic>", Usage: none,
+		More: agent.Object{"stop_reason": "stop_sequence", "stop_sequence": ""}})
 	more := agent.Object{"error": nameOf(e), "is_api_error_message": true}
 	status := 0
 	if statusOf(e) != nil {
@@ -77,11 +78,15 @@ func (t *talk) failed(turn *agent.Turn, err error) error {
 	if e.Type != "" {
 		more["api_error_type"] = e.Type
 	}
+	ends := agent.Object{"stop_reason": "stop_sequence", "terminal_reason": "api_error"}
+	if e.Type != "" {
+		ends["api_error_type"] = e.Type
+	}
 	turn.Block(agent.Object{"type": "text", "text": words}, more)
 	turn.CloseMessage("stop_sequence", none, 0)
 	yes := true
 	return turn.Finish(agent.Result{
 		IsError: &yes, StopReason: "stop_sequence", TerminalReason: "api_error", APIErrorStatus: status,
-		More: agent.Object{"stop_reason": "stop_sequence", "terminal_reason": "api_error"},
+		More: ends,
 	})
 }

@@ -50,7 +50,7 @@ func (t *talk) rest() {
 // begin begins the count of a turn.
 func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
-		t.turnOf, t.began, t.inAPI, t.spent = turn, t.seams.Clock.Now(), 0, model.Usage{}
+		t.turnOf, t.began, t.inAPI, t.spent, t.first = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}
 	}
 }
 
@@ -99,6 +99,7 @@ func (t *talk) loop(turn *agent.Turn) error {
 // answer is a whole answer of the model.
 type answer struct {
 	blocks []model.Block
+	took   []time.Duration // of each block, as far as its events tell
 	stop   string
 }
 
@@ -159,6 +160,11 @@ func (t *talk) once(l *agent.Lane) (*answer, error) {
 		return nil, &noPriceError{r.Model}
 	}
 	var a answer
+	sent := t.seams.Clock.Now()
+	if t.first.sent.IsZero() {
+		t.first.sent = sent
+	}
+	last := sent // when the event before came
 	events := agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
 		return t.cfg.Model.Stream(ctx, r, emit)
 	})
@@ -169,9 +175,17 @@ func (t *talk) once(l *agent.Lane) (*answer, error) {
 		for _, e := range batch {
 			switch e.Kind {
 			case model.Start:
-				l.OpenMessage(agent.ModelMessage{ID: cmp.Or(e.ID, l.UUID()), RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage)})
+				last = t.seams.Clock.Now()
+				if t.first.event.IsZero() {
+					t.first.event, t.first.usage = last, e.Usage
+				}
+				l.OpenMessage(agent.ModelMessage{
+					ID: cmp.Or(e.ID, l.UUID()), RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage), TTFT: last.Sub(sent),
+				})
 			case model.Done:
-				a.blocks = append(a.blocks, *e.Block)
+				now := t.seams.Clock.Now()
+				a.blocks, a.took = append(a.blocks, *e.Block), append(a.took, now.Sub(last))
+				last = now
 			case model.Stop:
 				a.stop = e.StopReason
 			case model.Delta:
@@ -181,7 +195,14 @@ func (t *talk) once(l *agent.Lane) (*answer, error) {
 			}
 			if e.Kind == model.Stop {
 				for i := range a.blocks {
-					l.Block(frameOf(&a.blocks[i]), nil)
+					var more agent.Object
+					if a.blocks[i].Kind == model.Thinking {
+						more = agent.Object{"thinking_duration_ms": a.took[i].Milliseconds()}
+					}
+					l.Block(frameOf(&a.blocks[i]), more)
+				}
+				if t.first.frame.IsZero() {
+					t.first.frame = t.seams.Clock.Now()
 				}
 				l.CloseMessage(e.StopReason, usageOf(&e.Usage), t.count(r.Model, &e.Usage))
 			}
@@ -205,8 +226,14 @@ func (t *talk) request(l *agent.Lane) *model.Request {
 	}
 	return &model.Request{
 		Model: name, System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: limit,
-		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.effort, ThinkingTokens: t.thinking,
+		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.thinks(name), ThinkingTokens: t.thinking,
 	}
+}
+
+// thinks is how much the model thinks: as the options say, or its profile; "": it does not
+// say.
+func (t *talk) thinks(name string) string {
+	return cmp.Or(t.effort, t.cfg.Profiles.Model(name).Effort)
 }
 
 // delay is how long to wait before the next attempt: what the provider asks for, or half a

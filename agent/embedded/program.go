@@ -61,7 +61,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
-		Live:      &agent.Live{Tools: box.names, Used: t.used, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
+		Live:      &agent.Live{Tools: box.names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
 		Init:      all.init, Initialize: all.initialize,
 	})}
 }
@@ -120,14 +120,15 @@ type talk struct {
 	began  time.Time     // of the turn
 	inAPI  time.Duration // of the turn
 	spent  model.Usage   // of the turn
+	first  firsts        // of the turn
 	all    []used        // of the session, by model, in the order of their first answers
 }
 
 // used is what one model has used.
 type used struct {
-	model string
-	usage model.Usage
-	cost  float64
+	model           string
+	usage, fresh    model.Usage // fresh: since the last result
+	cost, freshCost float64
 }
 
 // private reports whether commands do not get this variable of the environment: it has a key.

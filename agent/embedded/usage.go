@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"time"
+
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
 )
@@ -15,39 +17,94 @@ func (t *talk) count(name string, u *model.Usage) float64 {
 		cost = profile.Price.Cost(*u)
 	}
 	add(&t.spent, u)
-	for i := range t.all {
-		if t.all[i].model == name {
-			add(&t.all[i].usage, u)
-			t.all[i].cost += cost
-			return cost
-		}
-	}
-	t.all = append(t.all, used{name, model.Usage{}, cost})
-	add(&t.all[len(t.all)-1].usage, u)
+	m := t.usedOf(name)
+	add(&m.usage, u)
+	add(&m.fresh, u)
+	m.cost += cost
+	m.freshCost += cost
 	return cost
 }
 
+func (t *talk) usedOf(name string) *used {
+	for i := range t.all {
+		if t.all[i].model == name {
+			return &t.all[i]
+		}
+	}
+	t.all = append(t.all, used{model: name})
+	return &t.all[len(t.all)-1]
+}
+
 func add(to, u *model.Usage) {
-	to.Input, to.Output = to.Input+u.Input, to.Output+u.Output
+	to.Input, to.Output, to.Reasoning = to.Input+u.Input, to.Output+u.Output, to.Reasoning+u.Reasoning
 	to.CacheRead, to.CacheWrite = to.CacheRead+u.CacheRead, to.CacheWrite+u.CacheWrite
+}
+
+// firsts are the times of the first answer of a turn.
+type firsts struct {
+	sent, event, frame time.Time // zero: not yet
+	usage              model.Usage
 }
 
 // used is what the result of a turn says of it.
 func (t *talk) used(turn *agent.Turn) agent.Object {
 	t.begin(turn)
 	t.turnOf = nil // it is over
-	models := agent.Object{}
-	for _, m := range t.all {
-		profile := t.cfg.Profiles.Model(m.model)
-		models[m.model] = agent.Object{
-			"inputTokens": m.usage.Input, "outputTokens": m.usage.Output,
-			"cacheReadInputTokens": m.usage.CacheRead, "cacheCreationInputTokens": m.usage.CacheWrite,
-			"webSearchRequests": 0, "costUSD": m.cost, "contextWindow": profile.Window, "maxOutputTokens": profile.MaxOutput,
+	all, fresh := agent.Object{}, agent.Object{}
+	for i := range t.all {
+		m := &t.all[i]
+		all[m.model] = t.modelUsage(m.model, &m.usage, m.cost)
+		if m.fresh.Input+m.fresh.Output+m.fresh.CacheRead+m.fresh.CacheWrite > 0 {
+			fresh[m.model] = t.modelUsage(m.model, &m.fresh, m.freshCost)
 		}
+		m.fresh, m.freshCost = model.Usage{}, 0
 	}
 	return agent.Object{
-		"usage": usageOf(&t.spent), "modelUsage": models,
+		"usage": usageOf(&t.spent), "modelUsage": all, "model_usage_since_last_result": fresh,
 		"duration_ms": t.seams.Clock.Now().Sub(t.began).Milliseconds(), "duration_api_ms": t.inAPI.Milliseconds(),
+		"subagent_stats": noSubagents(),
+	}
+}
+
+// answered is what the result of a turn says of its first answer.
+func (t *talk) answered(turn *agent.Turn) agent.Object {
+	t.begin(turn)
+	f := &t.first
+	if f.event.IsZero() || f.frame.IsZero() {
+		return nil
+	}
+	return agent.Object{
+		"time_to_request_ms": f.sent.Sub(t.began).Milliseconds(), "request_sent_wall_ms": f.sent.UnixMilli(),
+		"ttft_ms": f.event.Sub(t.began).Milliseconds(), "ttft_stream_ms": f.event.Sub(f.sent).Milliseconds(),
+		"first_content_frame_ms":     f.frame.Sub(t.began).Milliseconds(),
+		"first_request_input_tokens": f.usage.Input, "first_request_cache_read_input_tokens": f.usage.CacheRead,
+	}
+}
+
+// modelUsage is what one model has used, with the members observed on Claude Code 2.1.329.
+func (t *talk) modelUsage(name string, u *model.Usage, cost float64) agent.Object {
+	profile := t.cfg.Profiles.Model(name)
+	o := agent.Object{
+		"inputTokens": u.Input, "outputTokens": u.Output, "thinkingTokens": u.Reasoning,
+		"cacheReadInputTokens": u.CacheRead, "cacheCreationInputTokens": u.CacheWrite,
+		"cacheCreationEphemeral5mInputTokens": u.CacheWrite, "cacheCreationEphemeral1hInputTokens": 0,
+		"webSearchRequests": 0, "costUSD": cost, "contextWindow": profile.Window, "maxOutputTokens": profile.MaxOutput,
+		"canonicalModel": name, "provider": t.cfg.Model.Codec().Name(),
+	}
+	if profile.Price != nil {
+		o["costBasis"] = "list"
+	}
+	return o
+}
+
+// noSubagents are the counts of subagents, of which this agent has none.
+func noSubagents() agent.Object {
+	return agent.Object{
+		"spawned": 0, "completed": 0, "failed": 0, "max_depth": 0, "spawned_by_subagents": 0, "started_in_background": 0,
+		"by_type":   agent.Object{},
+		"killed":    agent.Object{"parent": 0, "system": 0, "user": 0},
+		"refused":   agent.Object{"budget": 0, "concurrency_limit": 0, "depth_limit": 0},
+		"requested": agent.Object{"background": 0, "foreground": 0, "unset": 0},
 	}
 }
 
@@ -61,6 +118,17 @@ func startUsage(u *model.Usage) agent.Object {
 func usageOf(u *model.Usage) agent.Object {
 	o := startUsage(u)
 	o["server_tool_use"] = agent.Object{"web_search_requests": 0, "web_fetch_requests": 0}
-	o["service_tier"] = "standard"
+	o["service_tier"], o["speed"], o["inference_geo"], o["iterations"] = "standard", "standard", "", []any{}
+	o["cache_creation"] = agent.Object{"ephemeral_5m_input_tokens": u.CacheWrite, "ephemeral_1h_input_tokens": 0}
+	o["output_tokens_details"] = agent.Object{"thinking_tokens": u.Reasoning}
+	return o
+}
+
+// noUsage is that of a message which the agent writes itself.
+func noUsage() agent.Object {
+	o := usageOf(&model.Usage{})
+	for _, name := range []string{"service_tier", "speed", "inference_geo", "iterations", "output_tokens_details"} {
+		o[name] = nil
+	}
 	return o
 }

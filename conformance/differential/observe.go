@@ -235,6 +235,7 @@ var (
 		{regexp.MustCompile(`\.tmp\.\d+\.[0-9a-f]+`), ".tmp.<pid>.<hex>"},
 		{regexp.MustCompile(`(bash: line \d+:) +\d+ `), "$1 <pid> "},
 		{regexp.MustCompile(`/claude-\d+/`), "/claude-<uid>/"},
+		{regexp.MustCompile(`troupe-tools-[0-9a-f]+`), "troupe-tools-<hex>"},
 		{regexp.MustCompile(` [A-Z][a-z]{2} +\d+ +\d\d:\d\d`), "<date>"},
 		{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "<date>"},
 		{regexp.MustCompile(`\(first \d+ of \d+ bytes\)`), "(first <n> of <n> bytes)"}, // paths have other lengths
@@ -294,6 +295,9 @@ var durations = regexp.MustCompile(`(?i)duration|elapsed|_ms$|[a-z]Ms$|^(start|e
 func (n *normal) value(key string, v any) any {
 	switch v := v.(type) {
 	case string:
+		if key == "run_id" || key == "runId" {
+			return "<run>"
+		}
 		return n.text(v)
 	case float64:
 		if durations.MatchString(key) && key != "retry_delay_ms" && key != "timedOutAfterMs" {

@@ -320,8 +320,9 @@ func (a *Agent) settle(ctx context.Context, c *Case, t *tap) error {
 		_ = t.wait(short, func(l []line) bool { return results(l) >= a.Results }) // what does not come is a difference
 		return ctx.Err()
 	}
-	if a.Results > 0 {
-		return nil
+	if a.Results > 0 { // the session may still have to say that it is idle
+		short, cancel = context.WithTimeout(ctx, time.Second)
+		defer cancel()
 	}
 	_ = t.wait(short, settled)
 	return ctx.Err()

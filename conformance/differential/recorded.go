@@ -159,7 +159,7 @@ func keptFrame(f Item) (Item, bool) {
 		"system/api_retry", "system/permission_denied", "system/status", "system/informational",
 		"system/compact_boundary", "system/model_refusal_no_fallback":
 		kept := maps.Clone(frame)
-		for _, name := range []string{"type", "uuid", "session_id"} {
+		for _, name := range []string{"type", "uuid", "session_id", "run_id", "user_message_uuid", "user_message_uuids"} {
 			delete(kept, name)
 		}
 		return Item{fmt.Sprint(frame["subtype"]), kept}, frame["status"] != "requesting"
