@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 )
@@ -20,7 +21,14 @@ func (g *ids) uuid() string {
 	binary.BigEndian.PutUint64(b[8:], g.rng.Uint64())
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	// Each event of a stream has one, and fmt would take a tenth of the event's time.
+	s := []byte("00000000-0000-0000-0000-000000000000")
+	hex.Encode(s, b[:4])
+	hex.Encode(s[9:], b[4:6])
+	hex.Encode(s[14:], b[6:8])
+	hex.Encode(s[19:], b[8:10])
+	hex.Encode(s[24:], b[10:])
+	return string(s)
 }
 
 // hex returns n hexadecimal digits, n <= 16.
