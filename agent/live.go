@@ -191,6 +191,15 @@ type Verdict struct {
 	Blocked string
 	// About explains the question in words; "": nothing to say.
 	About string
+	// Ask are further members of the request for permission, which replace those of the same
+	// name; one that is nil is left out.
+	Ask Object
+	// Unasked is what the model reads if the call needs permission and nobody can be asked; "":
+	// the engine's words.
+	Unasked string
+	// Unchecked is what the model reads of a call that is refused after the hooks, without a
+	// question, since it would need a check that this agent does not have; "": it is not.
+	Unchecked string
 }
 
 // MCPToolInfo is a tool of an in-process MCP server of the host.

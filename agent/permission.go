@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -170,6 +171,9 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 		g.allow("config", why)
 		return g, nil
 	}
+	if text := c.verdict.Unchecked; text != "" && !g.ask {
+		return l.unchecked(c, g, text), nil
+	}
 	if (ask || g.ask) && e.flags.last("permission-prompt-tool") == "stdio" {
 		return l.askPermission(s, c, g)
 	}
@@ -182,6 +186,9 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 		g.refuse("Claude requested permissions to read from "+c.outside+", but you haven't granted it yet.", "config", "")
 		more["decision_reason_type"], more["decision_reason"] = "workingDir", outsideText
 		g.kind = "user-rejected"
+	case c.verdict.Unasked != "":
+		g.refuse(c.verdict.Unasked, "config", "")
+		g.kind = "user-rejected"
 	case c.Name == "Bash":
 		g.refuse("This command requires approval", "config", "")
 		g.kind = "user-rejected"
@@ -191,23 +198,6 @@ func (l *Lane) permit(s *Strand, c *call, g gate) (gate, error) {
 	}
 	l.reportDenial(c, g, more)
 	return g, nil
-}
-
-const outsideText = "Path is outside allowed working directories"
-
-// wants is what a call is asked about, in words.
-func (c *call) wants() string {
-	if file := c.file(); file != "" && edits(c.Name) {
-		return "write to " + file
-	}
-	return "use " + c.Name
-}
-
-// reportDenial reports a call that was denied without asking the host.
-func (l *Lane) reportDenial(c *call, g gate, more Object) {
-	if l.e.cfg.Dialect != Qoder {
-		l.e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text}.with(more))
-	}
 }
 
 // askPermission asks can_use_tool, and PermissionRequest hooks beside it; the
@@ -255,7 +245,9 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 		delete(request, "permission_suggestions")
 	}
 	e.waitsForHost(+1)
-	p := e.ask(l.scope, request.with(c.Ask))
+	request = request.with(c.Ask).with(c.verdict.Ask)
+	maps.DeleteFunc(request, func(_ string, v any) bool { return v == nil })
+	p := e.ask(l.scope, request)
 	hooks := l.askHooks("PermissionRequest", c.Name, c.ID, Object{"tool_name": c.Name, "tool_input": c.input})
 	e.at(PendingPermission, nil)
 

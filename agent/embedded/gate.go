@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -18,12 +17,14 @@ func readOnly() []string {
 	var rules []string
 	for _, program := range []string{
 		"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "echo", "printf", "pwd", "which", "ps", "sleep", "true", "false",
-		"sort", "uniq", "cut", "tr", "diff", "stat", "du", "df", "test", "[", "basename", "dirname", "realpath", "cd",
-		"git status", "git log", "git diff", "git show", "git branch --list", "git blame",
+		"sort", "uniq", "cut", "tr", "diff", "stat", "du", "df", "test", "[", "basename", "dirname", "realpath", "cd", "sed",
+		"nl", "od", "strings", "cmp", "comm", "paste", "fold", "column", "rev", "base64", "tac", "hexdump", "fmt", "expand", "pr", "numfmt", "readlink", "free",
+		"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "seq", "whoami", "id", "uname", "type", "expr", "tty", "groups", "arch", "nproc", "uptime", "cal",
+		"git status", "git log", "git diff", "git show", "git branch --list", "git blame", "git rev-parse", "git ls-files", "git describe",
 	} {
 		rules = append(rules, "Bash("+program+":*)")
 	}
-	return append(rules, "Bash(date)", "Bash(git branch)")
+	return append(rules, "Bash(date)", "Bash(hostname)", "Bash(git branch)", "Bash(git remote)", "Bash(git remote -v)")
 }
 
 // editing are commands that run without a question in the mode acceptEdits.
@@ -65,7 +66,7 @@ func (t *talk) compile(p agent.Permissions) *gates {
 		t.hands.hide(g.hides)
 	}
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
-		input, _ := json.Marshal(agent.Object{"command": command}) // a string
+		input, _ := json.Marshal(agent.Object{"command": mild(command)}) // a string
 		return allows(g.reads(), policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
 	}
 	t.gates = g
@@ -148,19 +149,13 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		if own.tree && byRule && g.byDeny(call) {
 			mine, byRule = g.allowed(call), false // what it may not read is hidden from it
 		}
+		command := ""
 		danger := ""
+		plain := call // as the agent's own rules see it
 		if own.name == "Bash" {
-			danger = t.hands.critical(str(in, "command"))
-		}
-		ask := agent.Verdict{}
-		if own.path != "" {
-			name := own.place(t.hands, in)
-			switch outside, target := t.hands.leads(name); {
-			case target != "":
-				ask = agent.Verdict{Blocked: target, Reason: "workingDir", About: name + " resolves through a symlink to " + target + ", which is outside the allowed working directories"}
-			case outside:
-				ask = agent.Verdict{Reason: "workingDir", About: "Path is outside allowed working directories"}
-			}
+			command = str(in, "command")
+			danger = t.hands.critical(command)
+			plain.Input, _ = json.Marshal(agent.Object{"command": mild(command)}) // a text
 		}
 		switch {
 		case g.own == nil && len(p.Deny) > 0:
@@ -174,53 +169,28 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		case byRule: // a rule may be about it: what the agent allows by itself does not count
 			return agent.Verdict{Reason: "rule"}
 		case danger != "":
-			return agent.Verdict{Reason: "safetyCheck", About: danger}
+			return dangerous(p.Mode, danger)
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)):
 			return agent.Verdict{Allow: true}
+		case mine == protocol.BehaviorAllow && own.name == "Bash":
+			return agent.Verdict{Allow: true, Reason: because}
 		case mine == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "rule"}
-		case allows(g.reads(), call) == protocol.BehaviorAllow:
+		case allows(g.reads(), plain) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
-		case p.Mode == "acceptEdits" && allows(g.edits(), call) == protocol.BehaviorAllow:
+		case p.Mode == "plan" && own.reads:
 			return agent.Verdict{Allow: true, Reason: "mode"}
+		case p.Mode == "acceptEdits" && allows(g.edits(), plain) == protocol.BehaviorAllow:
+			return agent.Verdict{Allow: true, Reason: because}
+		case own.name == "Bash" && p.Mode == "plan":
+			return agent.Verdict{Unchecked: unchecked(own.name)}
+		case own.name == "Bash":
+			return t.askCommand(g, p.Mode, command)
 		}
-		return ask
+		return t.askFile(g, p.Mode, own, in)
 	}
-}
-
-// critical says why a command is asked about in every mode: it removes the root, the home
-// directory, the session's directory, or one above it. Words are looked at one by one,
-// wherever they stand, so that a command which only mentions such a path is asked about, too.
-func (h *hands) critical(command string) string {
-	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) })
-	removes := ""
-	for _, w := range words {
-		switch filepath.Base(w) {
-		case "rm", "rmdir", "unlink", "shred":
-			removes = filepath.Base(w)
-			continue
-		}
-		if removes == "" || strings.HasPrefix(w, "-") {
-			continue
-		}
-		w = strings.TrimSuffix(strings.NewReplacer("${HOME}", h.home(), "$HOME", h.home(), "${PWD}", h.dir(), "$PWD", h.dir()).Replace(w), "*")
-		if w == "" {
-			continue
-		}
-		path := h.path(w)
-		if at, err := resolve(path); err == nil {
-			path = at
-		}
-		switch {
-		case path == h.home() || path != h.real && within(h.home(), path):
-			return "Dangerous " + removes + " operation on critical path: " + path
-		case within(h.real, path) || within(h.dir(), path):
-			return "Dangerous " + removes + " operation on working directory or its ancestor: " + path
-		}
-	}
-	return ""
 }
 
 // judgeMCP is the gate of a tool of the host's servers: only a rule lets it run unasked.
@@ -239,6 +209,8 @@ func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case mine == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "rule"}
+		case p.Mode == "plan":
+			return agent.Verdict{Unchecked: unchecked(name)}
 		}
 		return agent.Verdict{}
 	}

@@ -35,11 +35,16 @@ func TestCommandsThatAreNoReading(t *testing.T) {
 		"echo x > y", "echo x >> y", "cat x | tee y", "ls $(rm x)", "ls `rm x`", "ls; rm x", "ls && rm x", "ls | sh", "ls | xargs rm", "echo x | sh", "cd / && ls", "cd ..", "stat -c x /etc/passwd",
 		"file -m x y", "file -C -m x", "uniq a b", "tail -f x --pid=1 > y", "FOO=1 ls", "printf x > y", "test -f x -o -w /etc/passwd > y", "sleep 1 & rm x", "wc --files0-from=/etc/passwd", "du --files0-from=/etc/passwd",
 		"git blame --contents /etc/passwd x", "git status --porcelain; curl x", "ps aux > x", "which -a sh > x", "true > x", "[ -f x ] > y", "cut -f1 /etc/passwd", "tr a b < /etc/passwd", "df > x", "realpath /etc/passwd > x",
+		"sed -i s/a/b/ x", "sed -n '1w y' x", "sed s/a/b/e x", "sed -e '1e id' x", "sed -f x y", "sed '1r /etc/passwd' x", "sed --in-place s/a/b/ x", "sed -n p /etc/passwd", "sed -n -i p x", "sed -ni p x", "sed 's/a/b/w y' x", "sed -n 1p x > y",
+		"base64 /etc/passwd", "date +%Y -s 12:00", "date '+%Y' --set=12:00", "date -s +1", "date +%Y > x", "hostname evil", "od /etc/passwd", "type x > y", "git remote add x y", "git remote update", "git remote -v update", "git ls-files > x", "git rev-parse HEAD; rm x",
+		"echo $SECRET", "echo ${HOME:=x}", "echo ${!HOME}", "echo $HOME > x", "echo $(id)", "echo $HOME$(id)", "echo \"$HOME `id`\"", "ls | xargs echo > x", "ls | xargs rm", "xargs echo < /etc/passwd", "ls | xargs -I{} echo {}; rm x", "ls | xargs sh -c echo", "cat $HOME/x", "ls $HOME", "$HOME/x", "echo ${HOME/a/$(id)}",
+		"seq 5 > x", "free > x", "pr /etc/passwd", "numfmt < /etc/passwd", "tac ../x", "rev ~/.bashrc", "strings /bin/ls", "cmp a /etc/passwd", "cat <<X\n$HOME\nX", "readlink -f /etc/passwd", "md5sum /etc/passwd", "paste a /etc/passwd", "hexdump -f /etc/passwd x",
 	} {
 		assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}
 	for _, command := range []string{
 		"ls", "ls -la", "cat a.txt", "head -5 a.txt | tail -1", "grep -rn x .", "find . -name '*.go'", "wc -l a.txt", "git status", "git log --oneline -5", "git diff", "echo hi", "pwd", "cd sub && ls", "ls > /dev/null 2>&1", "true",
+		"date +%Y", "date '+%Y %m'", "echo $HOME", `echo "home: ${HOME}, $PWD"`, "ls | xargs echo", "sed -n 1p a.txt", "sed 's/a/b/' a.txt", "cat a.txt | sed -n 2,3p", "git remote -v", "git rev-parse HEAD", "whoami", "id -un", "uname -a", "seq 1 5", "tac a.txt | rev", "stat a.txt", "md5sum a.txt", "ls # all\npwd", "cat *.txt",
 	} {
 		assert.Equal(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}

@@ -20,6 +20,7 @@ func glob() *tool {
 	return &tool{
 		name:  "Glob",
 		about: "Lists files whose paths match wildcards such as **/*.go or src/*.{ts,tsx}, the oldest first. A pattern without a slash matches in every directory.",
+		reads: true,
 		path:  "path",
 		tree:  true,
 		params: []param{

@@ -31,6 +31,7 @@ func grep() *tool {
 	return &tool{
 		name:  "Grep",
 		about: "Searches files for a regular expression, in ripgrep's syntax. Files that ignore files leave out are not searched. The result has the files with a match, the newest first; with output_mode the lines, or how many.",
+		reads: true,
 		path:  "path",
 		tree:  true,
 		params: []param{

@@ -37,6 +37,7 @@ func read() *tool {
 	return &tool{
 		name:  "Read",
 		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of the file is read, if it is not too large. Images are shown.",
+		reads: true,
 		path:  "file_path",
 		params: []param{
 			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true},

@@ -30,10 +30,11 @@ type tool struct {
 	run func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult
 	// look is check on the strand, for what the engine knows; act is run on it, for a tool
 	// that does more than one piece of work. nil: check and run are used.
-	look func(l *agent.Lane, in agent.Object) string
-	act  func(t *talk, l *agent.Lane, s *agent.Strand, id string, in agent.Object) (agent.ToolResult, error)
-	old  string // a name that the tool had
-	free bool   // it runs without a question
+	look  func(l *agent.Lane, in agent.Object) string
+	act   func(t *talk, l *agent.Lane, s *agent.Strand, id string, in agent.Object) (agent.ToolResult, error)
+	old   string // a name that the tool had
+	reads bool   // it only reads files
+	free  bool   // it runs without a question
 }
 
 // toolbox are the tools, in the order in which the model sees them.

@@ -1,0 +1,403 @@
+package embedded
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// critical says why a command is asked about in every mode: it removes the root, a directory
+// in it, the home directory, the session's directory, or one above it. "": it does not, as far
+// as can be seen. What cannot be seen is taken for the worst that it may be, unless it may be
+// anything.
+func (h *hands) critical(command string) string {
+	d := &danger{h: h, dirs: []string{h.dir()}, values: map[string][]string{}}
+	d.script(command, 0)
+	return d.found
+}
+
+// danger is a search for removals in a script.
+type danger struct {
+	h      *hands
+	dirs   []string            // in which a command may run
+	values map[string][]string // that a variable may have
+	words  []string            // all words of the script that are known
+	doubt  bool                // a value of the word was not known
+	found  string
+}
+
+const (
+	maxChoices = 32 // values of a word, and directories
+	maxScripts = 4  // scripts in scripts
+)
+
+// removes reports whether a program, by a path or a name, removes files.
+func removes(program string) bool {
+	switch filepath.Base(program) {
+	case "rm", "rmdir", "unlink", "shred":
+		return true
+	}
+	return false
+}
+
+func (d *danger) script(text string, depth int) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		d.unread(text)
+		return
+	}
+	syntax.Walk(file, func(n syntax.Node) bool { // first: a loop may use later what it sets
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil && n.Value != nil {
+				d.set(n.Name.Value, d.eval(n.Value))
+			}
+		case *syntax.WordIter:
+			for _, w := range n.Items {
+				d.set(n.Name.Value, d.eval(w))
+			}
+		case *syntax.Word:
+			d.words = append(d.words, d.eval(n)...)
+		}
+		return true
+	})
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && d.found == "" {
+			d.call(c, depth)
+		}
+		return true
+	})
+}
+
+// unread looks at a text that is no script, word by word.
+func (d *danger) unread(text string) {
+	remover := ""
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }) {
+		if removes(w) {
+			remover = filepath.Base(w)
+		} else if remover != "" {
+			d.remove(remover, w, true)
+		}
+	}
+}
+
+func (d *danger) set(name string, values []string) {
+	if len(d.values[name]) < maxChoices {
+		d.values[name] = append(d.values[name], values...)
+	}
+}
+
+// call looks at a simple command.
+func (d *danger) call(c *syntax.CallExpr, depth int) {
+	all, sure := make([][]string, len(c.Args)), make([]bool, len(c.Args))
+	for i, w := range c.Args {
+		d.doubt = false
+		all[i] = d.eval(w)
+		sure[i] = !d.doubt
+	}
+	first := func(i int) string {
+		if i < len(all) && len(all[i]) == 1 {
+			return all[i][0]
+		}
+		return ""
+	}
+	name := filepath.Base(first(0))
+	at := 0
+	switch name {
+	case "cd", "pushd":
+		d.move(all[1:])
+		return
+	case "find":
+		d.find(all[1:])
+		return
+	case "eval", "sh", "bash", "dash", "zsh", "ksh", "su":
+		if depth < maxScripts {
+			for _, arg := range all[1:] {
+				for _, text := range arg {
+					if name == "eval" || strings.ContainsAny(text, " ;\n") {
+						d.script(text, depth+1)
+					}
+				}
+			}
+		}
+		if name == "eval" && depth < maxScripts {
+			d.script(strings.Join(firstValues(all[1:]), " "), depth+1)
+		}
+		return
+	case "sudo", "doas", "env", "command", "builtin", "exec", "nice", "nohup", "time", "timeout", "xargs", "busybox", "toybox", "stdbuf", "ionice", "setsid", "strace", "parallel", "flock", "watch", "chronic":
+		at = slices.IndexFunc(all, func(w []string) bool {
+			return slices.ContainsFunc(w, removes)
+		})
+		if at < 0 {
+			return
+		}
+		name = filepath.Base(all[at][0])
+	}
+	unknown := name == "" || name == "." && len(all[0]) != 1 // the name is not known
+	if !removes(name) {
+		if !unknown || !slices.ContainsFunc(all, func(w []string) bool { return len(w) == 1 && recursive.MatchString(w[0]) }) {
+			return
+		}
+		name = "rm"
+	}
+	for i := at + 1; i < len(all); i++ {
+		for _, text := range all[i] {
+			d.remove(name, text, sure[i])
+		}
+	}
+	if filepath.Base(first(0)) == "xargs" || filepath.Base(first(0)) == "parallel" {
+		for _, w := range d.words { // they come from what is before the pipe
+			d.remove(name, w, true)
+		}
+	}
+}
+
+var recursive = regexp.MustCompile(`^(-[a-zA-Z]*[rRfF][a-zA-Z]*|--recursive|--force)$`)
+
+func firstValues(all [][]string) (list []string) {
+	for _, w := range all {
+		list = append(list, w[0])
+	}
+	return list
+}
+
+// move notes the directories to which cd may lead.
+func (d *danger) move(args [][]string) {
+	if len(args) == 0 {
+		args = [][]string{{"~"}}
+	}
+	for _, w := range args {
+		for _, text := range w {
+			if strings.HasPrefix(text, "-") || len(d.dirs) >= maxChoices {
+				continue
+			}
+			for _, dir := range slices.Clone(d.dirs) {
+				d.dirs = append(d.dirs, d.path(dir, text))
+			}
+		}
+	}
+}
+
+// find looks at the places from which find removes.
+func (d *danger) find(args [][]string) {
+	some := slices.ContainsFunc(args, func(w []string) bool { return w[0] == "-delete" || removes(w[0]) })
+	for _, w := range args {
+		if !some || strings.HasPrefix(w[0], "-") {
+			return
+		}
+		for _, text := range w {
+			if path := d.path(d.h.dir(), text); path == "/" || path == d.h.home() {
+				d.found = "Dangerous find operation on critical path: " + path
+			}
+		}
+	}
+}
+
+func (d *danger) path(dir, text string) string {
+	h := d.h
+	switch home := h.home(); {
+	case text == "~+" || strings.HasPrefix(text, "~+/"):
+		text = "." + text[2:]
+	case home != "" && (text == "~"+filepath.Base(home) || strings.HasPrefix(text, "~"+filepath.Base(home)+"/")):
+		text = home + strings.TrimPrefix(text, "~"+filepath.Base(home))
+	case text == "~root" || strings.HasPrefix(text, "~root/"):
+		text = "/root" + strings.TrimPrefix(text, "~root")
+	case strings.HasPrefix(text, "~"):
+		return h.path(text)
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(dir, text)
+	}
+	return filepath.Clean(text)
+}
+
+// remove looks at a word of a removal. sure says that all of it is known.
+func (d *danger) remove(name, text string, sure bool) {
+	if d.found != "" || text == "" || strings.HasPrefix(text, "-") {
+		return
+	}
+	for _, dir := range d.dirs {
+		path := d.path(dir, text)
+		where, pattern := path, ""
+		if i := strings.IndexAny(path, "*?["); i >= 0 {
+			where, pattern = filepath.Clean(path[:strings.LastIndexByte(path[:i], '/')+1]), path
+			if whole.MatchString(strings.TrimPrefix(path, strings.TrimSuffix(where, "/")+"/")) {
+				pattern = "" // all of it
+			}
+		}
+		if why := d.why(name, where, pattern, sure); why != "" {
+			d.found = why
+			return
+		}
+		if pattern != "" {
+			continue
+		}
+		if at, err := resolve(where); err == nil && at != where {
+			if why := d.why(name, at, "", sure); why != "" {
+				d.found = why
+				return
+			}
+		}
+	}
+}
+
+// whole is a pattern that means all files of a directory.
+var whole = regexp.MustCompile(`^[*?.!\[\]^-]*\*[*?.]*$|^\[[^\]]*\]\*$|^\.?\[[^\]]*\]\*$`)
+
+// why says why it is dangerous to remove a path, or, with a pattern, what that names.
+func (d *danger) why(name, path, pattern string, sure bool) string {
+	h := d.h
+	is := func(dir string) bool {
+		if dir == "" {
+			return false
+		}
+		if pattern == "" {
+			return path == dir
+		}
+		fits, err := filepath.Match(pattern, dir)
+		return err == nil && fits
+	}
+	above := func(dir string) bool {
+		for dir != "" && dir != "/" {
+			if is(dir) {
+				return true
+			}
+			dir = filepath.Dir(dir)
+		}
+		return false
+	}
+	shown := path
+	if pattern != "" {
+		shown = pattern
+	}
+	switch {
+	case is("/"), is(h.home()), path != h.real && above(h.home()):
+		return "Dangerous " + name + " operation on critical path: " + shown
+	case above(h.real), above(h.root), above(h.dir()), slices.ContainsFunc(h.added, above):
+		return "Dangerous " + name + " operation on working directory or its ancestor: " + shown
+	case sure && pattern == "" && filepath.Dir(path) == "/":
+		return "Dangerous " + name + " operation on critical path: " + shown
+	}
+	return ""
+}
+
+// eval are the values that a word may have. What is not known is the empty text.
+func (d *danger) eval(w *syntax.Word) []string {
+	values := []string{""}
+	add := func(more []string) {
+		var all []string
+		for _, v := range values {
+			for _, m := range more {
+				if len(all) < maxChoices {
+					all = append(all, v+m)
+				}
+			}
+		}
+		values = all
+	}
+	var parts func(list []syntax.WordPart)
+	parts = func(list []syntax.WordPart) {
+		for _, p := range list {
+			switch p := p.(type) {
+			case *syntax.Lit:
+				add(braces(withoutBackslashes(p.Value)))
+			case *syntax.SglQuoted:
+				add([]string{p.Value})
+			case *syntax.DblQuoted:
+				parts(p.Parts)
+			case *syntax.ParamExp:
+				add(d.value(p))
+			default:
+				d.doubt = true
+				add([]string{""})
+			}
+		}
+	}
+	parts(w.Parts)
+	return values
+}
+
+// value are the values that an expansion may have.
+func (d *danger) value(p *syntax.ParamExp) []string {
+	if p.Param == nil {
+		d.doubt = true
+		return []string{""}
+	}
+	values := slices.Clone(d.values[p.Param.Value])
+	switch p.Param.Value {
+	case "HOME":
+		values = append(values, d.h.home())
+	case "PWD":
+		values = append(values, d.h.dir())
+	default:
+		known := d.h.getenv(p.Param.Value)
+		d.doubt = d.doubt || known == ""
+		values = append(values, known)
+	}
+	if p.Exp != nil && p.Exp.Word != nil { // ${X:-/}
+		values = append(values, d.eval(p.Exp.Word)...)
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+func withoutBackslashes(s string) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// braces are the texts that a text with braces stands for: a{b,c}d. Those that are not that
+// stay.
+func braces(s string) []string {
+	open := strings.IndexByte(s, '{')
+	if open < 0 {
+		return []string{s}
+	}
+	depth, from := 0, open+1
+	var choices []string
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				choices = append(choices, s[from:i])
+				from = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			if len(choices) == 0 {
+				return []string{s}
+			}
+			var all []string
+			for _, c := range append(choices, s[from:i]) {
+				for _, rest := range braces(s[i+1:]) {
+					for _, one := range braces(c) {
+						if len(all) < maxChoices {
+							all = append(all, s[:open]+one+rest)
+						}
+					}
+				}
+			}
+			return all
+		}
+	}
+	return []string{s}
+}

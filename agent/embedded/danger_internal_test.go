@@ -1,0 +1,82 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
+)
+
+// handsWithLinks are hands in a directory of its own, which has links to places above it. The home
+// directory is another.
+func handsWithLinks(t *testing.T) *hands {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	proj := filepath.Join(root, "proj")
+	for _, dir := range []string{filepath.Join(proj, "sub"), filepath.Join(root, "home", "x"), filepath.Join(root, "other")} {
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+	}
+	for name, to := range map[string]string{"up": "..", "home": filepath.Join(root, "home"), "slash": "/", "here": "."} {
+		require.NoError(t, os.Symlink(to, filepath.Join(proj, name)))
+	}
+	return newHands(agent.Launch{Dir: proj, Env: []string{"HOME=" + filepath.Join(root, "home"), "WHERE=/", "EMPTY="}}, backend.Seams{}, func(string) bool { return false })
+}
+
+// No such command is ever run here: only what is decided about it is looked at.
+func TestRemovalsThatAreAlwaysAskedAbout(t *testing.T) {
+	t.Parallel()
+	h := handsWithLinks(t)
+	for _, command := range []string{
+		"rm -rf /", "rm -rf //", "rm -rf /.", "rm -rf /..", "rm -rf /*", "rm -rf /.*", "rm -rf '/'", `rm -rf "/"`, "rm -rf /usr", "rm -rf /home/", "rm -r -f -- /", "rm --no-preserve-root -rf /", "rm -rf / --",
+		"rm -rf ~", "rm -rf ~/", "rm -rf ~/*", "rm -rf ~/.*", "rm -rf $HOME", `rm -rf "$HOME"`, "rm -rf ${HOME}", `rm -rf "${HOME:?}"`, "rm -rf $HOME/*", `rm -rf "$HOME"/`, "rm -rf ~+", "rm -rf ~root", "rm -rf " + h.home(), "rm -rf " + h.home() + "/../home", "rmdir ~",
+		"rm -rf .", "rm -rf ./", "rm -rf ..", "rm -rf ../", "rm -rf *", "rm -rf ./*", "rm -rf .*", "rm -rf $PWD", `rm -rf "$PWD"/*`, "rm -rf ../proj", "rm -rf " + h.root, "rm -rf ../../*",
+		"rm -rf up", "rm -rf up/", "rm -rf home/", "rm -rf slash", "rm -rf here/", "rm -rf sub/../..", "rm -rf home/*", "rm -rf slash/usr",
+		"cd / && rm -rf *", "cd /; rm -rf .", "cd && rm -rf *", "cd ~ && rm -rf .", "cd .. && rm -rf proj", "cd .. && rm -rf *", "(cd /; rm -rf usr)", "pushd / && rm -rf ./*", "cd sub && rm -rf ..", "cd sub && cd .. && rm -rf ../proj", `cd "$HOME" && rm -rf *`, "cd slash && rm -rf usr",
+		`\rm -rf /`, `r''m -rf /`, `"rm" -rf /`, "/bin/rm -rf /", "sudo rm -rf /", "command rm -rf /", "env A=b rm -rf ~", "nohup rm -rf / &", "timeout 5 rm -rf /", "xargs rm -rf <<< /", "echo / | xargs rm -rf", "time rm -rf /", "busybox rm -rf /",
+		"bash -c 'rm -rf /'", `sh -c "rm -rf ~"`, `eval "rm -rf /"`, "eval rm -rf /", `bash -c "bash -c 'rm -rf /'"`, "su -c 'rm -rf /'", "echo $(rm -rf /)", "echo `rm -rf ~`", "cat <(rm -rf /)",
+		"X=/; rm -rf $X", "X=rm; $X -rf /", "for d in / ~; do rm -rf $d; done", "rm -rf $WHERE", "rm -rf $EMPTY/", `rm -rf "$NOSUCH"/*`, "rm -rf ${X:-/}", "if true; then rm -rf /; fi", "true && { rm -rf /; }", "f() { rm -rf /; }; f", "while :; do rm -rf /; done", "! rm -rf /", "rm -rf sub /",
+		"rm -rf /{bin,usr}", "rm -rf {sub,/}", "rm -rf {..,sub}", "rm -rf /[a-z]*", "rm -rf /u?r/../*", "find / -delete", "find ~ -exec rm -rf {} +", "shred -u /", "unlink /", "rm -rf / 2>/dev/null", "ls; rm -rf /", "ls | rm -rf /", "rm -rf / || true", "rm\t-rf\t/", "rm -rf \\\n/",
+		"rm -rf " + h.home()[:len(h.home())-1] + "?", "rm -rf ../pro*",
+	} {
+		assert.NotEmpty(t, h.critical(command), command)
+	}
+}
+
+func TestRemovalsThatAreNotDangerous(t *testing.T) {
+	t.Parallel()
+	h := handsWithLinks(t)
+	for _, command := range []string{
+		"rm a.txt", "rm -rf sub", "rm -rf sub/", "rm -rf build/*", "rm -rf *.o", "rm -f x; cd " + h.root + " && make", "rm -rf build && ls /", "rm -rf ./sub", "rm -rf /tmp/x", "rm -rf ~/x", `rm -rf "$HOME/x"`, "cd sub && rm -rf x",
+		"git rm a.txt && ls /", "grep rm /", "echo rm -rf /", "ls / ~", "cd / && ls", "rm -rf $EMPTY", "rm -f sub/*.txt", "find . -name x", "find sub -delete", "cat rm /", "rm -rf node_modules/{a,b}",
+	} {
+		assert.Empty(t, h.critical(command), command)
+	}
+}
+
+// The words are those of Claude Code 2.1.329.
+func TestWhyARemovalIsDangerous(t *testing.T) {
+	t.Parallel()
+	h := handsWithLinks(t)
+	for command, why := range map[string]string{
+		"rm -rf /":   "Dangerous rm operation on critical path: /",
+		"rm -rf ~":   "Dangerous rm operation on critical path: " + h.home(),
+		"rmdir .":    "Dangerous rmdir operation on working directory or its ancestor: " + h.root,
+		"rm -rf ./*": "Dangerous rm operation on working directory or its ancestor: " + h.root,
+	} {
+		assert.Equal(t, why, h.critical(command), command)
+	}
+}
+
+func FuzzCritical(f *testing.F) {
+	for _, command := range []string{"rm -rf /", "cd / && rm -rf {a,{b,c}}*", "eval $(x", "for a in b; do rm $a; done", "rm ${a:-{}"} {
+		f.Add(command)
+	}
+	h := newHands(agent.Launch{Dir: f.TempDir(), Env: []string{"HOME=/home/user"}}, backend.Seams{}, func(string) bool { return false })
+	f.Fuzz(func(_ *testing.T, command string) { _ = h.critical(command) })
+}
