@@ -50,7 +50,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	line, _, err := drive.Run(context.Background(), job)
+	line, err := drive.Run(context.Background(), job)
 	err = errors.Join(err, stop())
 	if err != nil {
 		log.Fatal(err)

@@ -24,7 +24,7 @@ type Closes struct {
 }
 
 // Closing opens j.Sessions sessions, so many at the same time, and closes
-// each at once, while foreign other processes live.
+// Each at once, while foreign other processes live.
 func Closing(ctx context.Context, j Job, foreign, closers int) (f Closes, err error) {
 	j.Mode = measure.Idle
 	f = Closes{Foreign: foreign, Closers: closers, Sessions: j.Sessions}
@@ -38,7 +38,7 @@ func Closing(ctx context.Context, j Job, foreign, closers int) (f Closes, err er
 		took = make([]float64, 0, j.Sessions)
 		cpu  time.Duration
 	)
-	err = each(j.Sessions, closers, func(int) error {
+	err = Each(j.Sessions, closers, func(int) error {
 		c := sdk.NewClient(j.Options(nil))
 		if err := c.Connect(ctx); err != nil {
 			return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
@@ -110,7 +110,7 @@ func Readers(ctx context.Context, n int) (Reading, error) {
 func closeAll(ctx context.Context, n int, readers bool) (float64, error) {
 	clients := make([]*sdk.Client, n)
 	var reading sync.WaitGroup
-	err := each(n, atOnce, func(i int) error {
+	err := Each(n, atOnce, func(i int) error {
 		c := sdk.NewClient(&sdk.Options{Backend: fast.Program{}})
 		clients[i] = c
 		if err := c.Connect(ctx); err != nil || !readers {
@@ -128,7 +128,7 @@ func closeAll(ctx context.Context, n int, readers bool) (float64, error) {
 	})
 	measure.Settle()
 	began := time.Now()
-	err = errors.Join(err, each(n, closers, func(i int) error {
+	err = errors.Join(err, Each(n, closers, func(i int) error {
 		if clients[i] == nil {
 			return nil
 		}

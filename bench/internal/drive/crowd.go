@@ -49,7 +49,7 @@ func Many(ctx context.Context, j Job, turns, passive bool) (f Crowd, err error) 
 	f.Sessions = n
 	clients := make([]*sdk.Client, n)
 	began := time.Now()
-	err = each(n, atOnce, func(i int) error {
+	err = Each(n, atOnce, func(i int) error {
 		clients[i] = sdk.NewClient(r.Options(nil))
 		err := clients[i].Connect(ctx)
 		if err == nil && turns {
@@ -70,7 +70,7 @@ func Many(ctx context.Context, j Job, turns, passive bool) (f Crowd, err error) 
 		err = errors.Join(err, j.Held())
 	}
 	began = time.Now()
-	closed := each(n, closers, func(i int) error {
+	closed := Each(n, closers, func(i int) error {
 		if clients[i] == nil {
 			return nil
 		}
@@ -89,7 +89,7 @@ func Many(ctx context.Context, j Job, turns, passive bool) (f Crowd, err error) 
 
 // closers is how many sessions are closed at the same time. The Go runtime keeps
 // the descriptor of every goroutine for reuse, which would be most of HeapLeft if
-// each session had a closer.
+// Each session had a closer.
 const closers = 64
 
 type reading struct {

@@ -34,33 +34,29 @@ type Job struct {
 const atOnce = 8
 
 // Run opens the sessions, has one turn with each, reads the figures while all
-// of them live, and closes them. hops is how often a goroutine was made to run
-// meanwhile, for each of the N of all turns.
-func Run(ctx context.Context, j Job) (line measure.Line, hops float64, err error) {
+// of them live, and closes them.
+func Run(ctx context.Context, j Job) (line measure.Line, err error) {
 	j.Sessions = max(j.Sessions, 1)
 	r := &run{Job: j, line: measure.Line{Mode: j.Mode, N: j.N, Sessions: j.Sessions}}
 	if j.Mode == measure.Idle {
 		// The cost of a session does not include shared parts, such as the code.
 		if err := r.warmUp(ctx); err != nil {
-			return r.line, 0, err
+			return r.line, err
 		}
 	}
 	measure.Settle()
 	r.line.Base = measure.MB(measure.RSS())
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.have(ctx); err != nil {
-		return r.line, 0, err
-	}
-	if n := j.N * j.Sessions; n > 0 {
-		hops = float64(r.switches) / float64(n)
+		return r.line, err
 	}
 	measure.Settle()
 	r.line.RSS, r.line.Heap = measure.MB(measure.RSS()), measure.MB(measure.Heap())
 	r.line.Goroutines = runtime.NumGoroutine()
 	if j.Held != nil {
-		return r.line, hops, j.Held()
+		return r.line, j.Held()
 	}
-	return r.line, hops, nil
+	return r.line, nil
 }
 
 type run struct {
@@ -69,7 +65,6 @@ type run struct {
 	clients  []*sdk.Client
 	messages atomic.Int64
 	nanos    atomic.Int64
-	switches int64
 }
 
 func (r *run) warmUp(ctx context.Context) error {
@@ -86,7 +81,7 @@ func (r *run) warmUp(ctx context.Context) error {
 func (r *run) have(ctx context.Context) error {
 	r.clients = make([]*sdk.Client, r.Sessions)
 	began := time.Now()
-	err := each(r.Sessions, atOnce, func(i int) error {
+	err := Each(r.Sessions, atOnce, func(i int) error {
 		c := sdk.NewClient(r.Options(nil))
 		r.clients[i] = c
 		if err := c.Connect(ctx); err != nil {
@@ -98,10 +93,8 @@ func (r *run) have(ctx context.Context) error {
 		return r.count(r.turn(ctx, c))
 	})
 	if err == nil && r.Mode != measure.Idle {
-		before := measure.Switches()
 		began = time.Now()
-		err = each(r.Sessions, r.Sessions, func(i int) error { return r.count(r.turn(ctx, r.clients[i])) })
-		r.switches = measure.Switches() - before
+		err = Each(r.Sessions, r.Sessions, func(i int) error { return r.count(r.turn(ctx, r.clients[i])) })
 	}
 	r.line.WallMillis = float64(time.Since(began).Microseconds()) / 1e3
 	r.line.Messages = r.messages.Load()
@@ -144,7 +137,7 @@ func (r *run) turn(ctx context.Context, c *sdk.Client) (messages, nanos int64, e
 }
 
 func (r *run) close() error {
-	return each(len(r.clients), atOnce, func(i int) error {
+	return Each(len(r.clients), atOnce, func(i int) error {
 		if r.clients[i] == nil {
 			return nil
 		}
@@ -198,9 +191,9 @@ func echoServer() *sdk.MCPServer {
 	return s
 }
 
-// each calls fn for 0 to n-1, at most so many at the same time, and returns the
+// Each calls fn for 0 to n-1, at most so many at the same time, and returns the
 // first error.
-func each(n, atOnce int, fn func(i int) error) error {
+func Each(n, atOnce int, fn func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var wg sync.WaitGroup

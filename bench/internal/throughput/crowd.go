@@ -41,14 +41,14 @@ func Crowd(ctx context.Context, n int, period time.Duration) (f Crowded, err err
 	job := drive.Job{Backend: fast.Program{}, Mode: measure.Hook, N: 1}
 	clients := make([]*sdk.Client, n)
 	defer func() {
-		err = errors.Join(err, each(n, func(i int) error {
+		err = errors.Join(err, drive.Each(n, opening, func(i int) error {
 			if clients[i] == nil {
 				return nil
 			}
 			return clients[i].Close(ctx)
 		}))
 	}()
-	if err := each(n, func(i int) error {
+	if err := drive.Each(n, opening, func(i int) error {
 		clients[i] = sdk.NewClient(job.Options(nil))
 		return clients[i].Connect(ctx)
 	}); err != nil {
@@ -113,18 +113,3 @@ func turn(ctx context.Context, c *sdk.Client) (wait time.Duration, err error) {
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-
-// each calls fn for 0 to n-1, some at the same time.
-func each(n int, fn func(i int) error) error {
-	errs := make([]error, n)
-	var all sync.WaitGroup
-	for w := range opening {
-		all.Go(func() {
-			for i := w; i < n; i += opening {
-				errs[i] = fn(i)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
