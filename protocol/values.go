@@ -1,11 +1,14 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"time"
 
+	"github.com/agent-troupe/troupe/base/jsonscan"
 	"github.com/agent-troupe/troupe/base/wire"
 )
 
@@ -98,4 +101,54 @@ func marshalAs(typ string, v any) ([]byte, error) {
 		return nil, err
 	}
 	return prefixed(b, "type", typ)
+}
+
+// looseString returns a string value as text, null as "", and any other value
+// as its JSON.
+func looseString(value []byte) string {
+	if len(value) > 0 && value[0] == '"' {
+		return jsonscan.Text(value)
+	}
+	if string(value) == "null" {
+		return ""
+	}
+	return string(value)
+}
+
+// appendSurrogate appends a lone surrogate in the form that UTF-8 has for other
+// runes of its size, so that two of them stay apart.
+func appendSurrogate(dst []byte, r rune) []byte {
+	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+}
+
+// isNull reports whether raw is absent or JSON null.
+func isNull(raw json.RawMessage) bool {
+	return len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null"
+}
+
+// Members yields the members of a JSON object in their order: the unescaped key, and the
+// value as a part of object. Both may alias object and must not be changed. If object is
+// not a JSON object, Members yields nothing.
+//
+// object must be valid JSON, such as a part of a decoded request; check other input with
+// [json.Valid]. Members costs a fraction of [json.Unmarshal].
+func Members(object json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
+	return func(yield func(key []byte, value json.RawMessage) bool) {
+		c := jsonscan.Object(object, 0)
+		for {
+			key, value, ok := c.Member()
+			if !ok || !yield(jsonscan.Unescaped(key.Of(object)), value.Of(object)) {
+				return
+			}
+		}
+	}
+}
+
+// StringValue returns the text of a JSON string, and false for any other value.
+// value must be valid JSON.
+func StringValue(value json.RawMessage) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	return string(jsonscan.Unescaped(value)), true
 }

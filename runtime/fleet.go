@@ -1,13 +1,16 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/osproc"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -180,4 +183,51 @@ func (f *fleet) fail(m *member, reason error) {
 		m.session.core.Fail(reason)
 		m.session.core.Retire()
 	})
+}
+
+// ServeGuard runs the guard and exits if a runtime started this process as one
+// (Config.Guard); otherwise it returns at once. Call it first in main, before anything
+// else is started.
+func ServeGuard() {
+	if os.Getenv(osproc.GuardEnv) == "" {
+		return
+	}
+	if err := osproc.Guard(os.Stdin, os.Stdout); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "guard:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// checkGuard finds mistakes in Config.Guard.
+func (cfg *Config) checkGuard() error {
+	switch {
+	case len(cfg.Guard) == 0:
+		return nil
+	case cfg.StateDir == "":
+		return &session.ConfigError{Option: "Guard", Problem: "needs the records of StateDir, which is empty", Fix: "set StateDir"}
+	case os.Getenv(osproc.GuardEnv) != "": // it would start itself without end
+		return &session.ConfigError{Option: "Guard", Problem: "this process was started as a guard and is none", Fix: "call runtime.ServeGuard first in main"}
+	}
+	return nil
+}
+
+// NewMarker returns the name of a new launch marker. A process that has it in its
+// environment (Options.Env, with any value), and all that it starts, can be ended with
+// [Runtime.SweepMarker], also by a later program: write the marker down before the start.
+func (rt *Runtime) NewMarker() string {
+	return fmt.Sprintf("TROUPE_LAUNCH_%d_%s", os.Getpid(), kernel.NewID(rt.sys.Rand()))
+}
+
+// SweepMarker kills every process of this machine that carries the marker, and returns
+// those that it could not kill. It is meant for what a program that was killed has left.
+// Linux only; see docs/deployment.md for the limits.
+func (rt *Runtime) SweepMarker(ctx context.Context, marker string) ([]session.ProcInfo, error) {
+	sweeper, ok := rt.spawner.(interface {
+		SweepMarker(context.Context, string) ([]session.ProcInfo, error)
+	})
+	if !ok {
+		return nil, errors.New("sweep: the spawner of this runtime cannot find processes by a marker")
+	}
+	return sweeper.SweepMarker(ctx, marker)
 }

@@ -2,10 +2,13 @@ package runtime
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -177,3 +180,9 @@ func (s *Session) waits(ctx context.Context) ([]session.Wait, actors.Credit, err
 	}
 	return waits, credit, err
 }
+
+// Format writes which fields are set, without secrets, for every verb.
+func (p Preview) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(p)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (p Preview) LogValue() slog.Value { return slog.StringValue(shown.Struct(p)) }

@@ -2,7 +2,12 @@ package session
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
+
+	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/policy"
 )
 
 // ConfigError is an option that cannot work: the backend does not have it, its value
@@ -83,3 +88,68 @@ func (e *UnsupportedCapabilityError) Error() string {
 	}
 	return fmt.Sprintf("%s did not announce capability %s, which %s needs; use a newer agent", e.Backend, e.Capability, e.Request)
 }
+
+// PersonLimit is how long a callback may take that answers in the place of a person, and
+// the option that says so; 0: there is no limit.
+func (o *Options) PersonLimit() (limit time.Duration, setBy string) {
+	if o.PermissionTimeout == 0 && o.Unattended {
+		return time.Minute, "Unattended"
+	}
+	return o.PermissionTimeout, "PermissionTimeout"
+}
+
+// HasPolicy reports whether the policy decides about every call, so that no rule or
+// mode of the agent allows a call that the policy does not.
+func (o *Options) HasPolicy() bool { return o.Policy != nil && o.Policy.Default != policy.Agent }
+
+// String returns which options are set, without secrets. It has the values of numbers
+// and booleans, and of Cwd, Model, PermissionMode and a few more; all other values are
+// hidden. Logs of package log/slog have the same text. MarshalJSON has all values.
+func (o Options) String() string { return shown.Struct(o) }
+
+// Format writes String for every verb of package fmt.
+func (o Options) Format(f fmt.State, verb rune) { shown.Print(f, verb, o.String()) }
+
+// LogValue is String, for package log/slog. For a nil *Options that package logs an
+// error text, as for every nil pointer whose type has a LogValue method.
+func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// String returns which fields are set, without secrets.
+func (s MCPServerConfig) String() string { return shown.Struct(s) }
+
+// Format writes String for every verb.
+func (s MCPServerConfig) Format(f fmt.State, verb rune) { shown.Print(f, verb, s.String()) }
+
+// LogValue is String, for package log/slog.
+func (s MCPServerConfig) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Format writes String for every verb, also for an Auth that is not a pointer.
+func (a Auth) Format(f fmt.State, verb rune) { shown.Print(f, verb, "session.Auth("+a.String()+")") }
+
+// LogValue is String, for package log/slog.
+func (a Auth) LogValue() slog.Value { return slog.StringValue(a.String()) }
+
+// Format writes which fields are set, for every verb, without texts, because the
+// servers may have secrets.
+func (a AgentDefinition) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(a)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (a AgentDefinition) LogValue() slog.Value { return slog.StringValue(shown.Struct(a)) }
+
+// Format writes the server's name, or that a configuration is set, for every verb.
+func (s AgentMCPServer) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(s)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (s AgentMCPServer) LogValue() slog.Value { return slog.StringValue(shown.Struct(s)) }
+
+// Format writes which fields are set, without secrets, for every verb.
+func (c Command) Format(f fmt.State, verb rune) { shown.Print(f, verb, shown.Struct(c)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (c Command) LogValue() slog.Value { return slog.StringValue(shown.Struct(c)) }
+
+// Format writes the file's name without its content, for every verb.
+func (f File) Format(s fmt.State, verb rune) { shown.Print(s, verb, shown.Struct(f)) }
+
+// LogValue returns the text that Format writes, for package log/slog.
+func (f File) LogValue() slog.Value { return slog.StringValue(shown.Struct(f)) }

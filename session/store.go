@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"strings"
@@ -217,4 +219,51 @@ func checkStore(o *Options) []error {
 		add("PersistSession", "is false, and SessionStore gets what the agent stores", "leave one of them out")
 	}
 	return errs
+}
+
+// StoreSummaries is implemented by a [Store] that keeps a summary of each session, so that
+// sessions can be listed without loading them. transcript.FoldSummary makes the summaries:
+// call it in Append, for keys without a Subpath, with the entries that were new.
+type StoreSummaries interface {
+	// Summaries returns the summaries of a project's sessions, in any order. A summary that
+	// is older than the session, or missing, makes the caller load the session.
+	Summaries(ctx context.Context, project string) ([]StoredSummary, error)
+}
+
+// StoredSummary is one row of [StoreSummaries].Summaries.
+type StoredSummary struct {
+	ID string // of the session, as in [StoredSession]
+	// Modified is the time that [StoredSession] had when the summary was made.
+	Modified time.Time
+	// Data is a JSON object from transcript.FoldSummary. A store keeps it as it is.
+	Data json.RawMessage
+}
+
+// Files is where files are written that have to survive a loss of power: a store in a
+// directory, edits of transcripts, the runtime's own records. Names are paths of the
+// machine. Only changes go through it: readers open the machine's files, so another
+// implementation makes the same changes there, as that of package journaltest does. It is
+// safe for concurrent use.
+type Files interface {
+	// Create opens a new, empty file with mode 0600. A file or link of that name is removed
+	// before.
+	Create(name string) (FileWriter, error)
+	// Append opens a file to write at its end. A missing one is made.
+	Append(name string) (FileWriter, error)
+	// Rename replaces a file by another one.
+	Rename(from, to string) error
+	// Remove removes a file. A missing one is fs.ErrNotExist.
+	Remove(name string) error
+	// Mkdir makes a directory and its parents. Their names are durable then.
+	Mkdir(name string, mode fs.FileMode) error
+	// SyncDir makes the names in a directory durable.
+	SyncDir(name string) error
+}
+
+// FileWriter is a file that is written from front to back.
+type FileWriter interface {
+	io.Writer
+	// Sync makes what was written durable.
+	Sync() error
+	Close() error
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -50,6 +51,28 @@ func (m *Routing) Waits(now time.Time) []Waiting {
 	}
 	if m.Stall.Alone {
 		add("progress of the turn", "", m.Stall.At, m.cfg.Stall, 0)
+	}
+	return all
+}
+
+// Inventory is what is under way in a session.
+type Inventory struct {
+	Running string   // the id of the turn that the agent works on; "": none
+	OwnTurn bool     // it works on a turn that it started itself
+	Queued  []string // the other open turns, in order
+	Tasks   []protocol.BackgroundTask
+}
+
+// Inventory lists what is under way.
+func (m *Routing) Inventory() Inventory {
+	all := Inventory{OwnTurn: m.Facts.OwnTurn, Tasks: m.LiveTasks()}
+	running := m.oldestWritten()
+	for i := range m.Turns {
+		if t := &m.Turns[i]; t == running && !all.OwnTurn {
+			all.Running = t.ID
+		} else {
+			all.Queued = append(all.Queued, t.ID)
+		}
 	}
 	return all
 }

@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/agent-troupe/troupe/session"
+import (
+	"context"
+
+	"github.com/agent-troupe/troupe/session"
+)
 
 // These seams are defined in package session, where users meet them.
 type (
@@ -37,4 +41,18 @@ type Dispatcher interface {
 	// Watch is called when the holder of a role begins the n-th task in its place.
 	// If the task lasts, the dispatcher calls HandOff(n) of the role.
 	Watch(r *Role, n uint64)
+}
+
+// WithTimeout is context.WithTimeout on a clock of the caller's. The cause of
+// an expired context is e. A limit of zero or less means none.
+func WithTimeout(ctx context.Context, clk Clock, e *session.TimeoutError) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if e.Limit <= 0 {
+		return ctx, func() { cancel(context.Canceled) }
+	}
+	t := clk.AfterFunc(e.Limit, func() { cancel(e) })
+	return ctx, func() {
+		t.Stop()
+		cancel(context.Canceled)
+	}
 }
