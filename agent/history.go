@@ -153,6 +153,22 @@ func (e *engine) recordPrompt(msg *message) {
 	e.record(o)
 }
 
+// recordQueued keeps a line that came while the agent worked.
+func (e *engine) recordQueued(msg *message) {
+	if msg.origin != nil { // a background task has ended
+		e.attach("queued_command", Object{"prompt": msg.prompt, "commandMode": "task-notification"})
+		return
+	}
+	var m struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(msg.content, &m) != nil {
+		return // the engine has read it
+	}
+	e.mem.prompts = append(e.mem.prompts, msg.prompt)
+	e.attach("queued_command", Object{"prompt": m.Content, "commandMode": "prompt", "source_uuid": msg.uuid})
+}
+
 // recordBlocks keeps the blocks of a message that has ended.
 func (l *Lane) recordBlocks(stopReason string) {
 	if l.parent != "" {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -190,6 +191,7 @@ func (l *Lane) hookOn(s *Strand, event, subject, toolUseID string, input Object)
 	answers := make([]HookAnswer, len(runs))
 	for i, run := range runs {
 		answers[i] = run.answer
+		l.says(event, subject, run.answer)
 	}
 	return answers, nil
 }
@@ -212,6 +214,8 @@ func (l *Lane) preToolUse(s *Strand, c *call) (gate, error) {
 	var g gate
 	for _, run := range runs {
 		a := run.answer
+		l.says("PreToolUse", c.Name, a)
+		c.notes = append(c.notes, notesOf("PreToolUse", c.Name, a)...)
 		switch {
 		case run.timedOut:
 			g.refuse(hookTimeoutText, "", "")
@@ -229,7 +233,7 @@ func (l *Lane) preToolUse(s *Strand, c *call) (gate, error) {
 		}
 		switch decision {
 		case "deny":
-			g.refuse("PreToolUse:"+c.Name+" hook error: "+strings.TrimSpace(reason), "hook", "hook")
+			g.refuse("PreToolUse:"+c.Name+" hook error: "+cmp.Or(strings.TrimSpace(reason), "Blocked by hook"), "hook", "hook")
 		case "defer":
 			g.deferred = true
 		case "ask":

@@ -168,7 +168,7 @@ func (e *engine) inject(t *Turn) {
 			t.injected = append(t.injected, msg)
 		}
 		if e.cfg.Live != nil {
-			e.recordPrompt(msg)
+			e.recordQueued(msg)
 		}
 	}
 	clear(e.inbox[len(kept):])

@@ -142,10 +142,27 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 	l.message, l.live = "", nil
 }
 
+// ForgetBlocks keeps the blocks of the open message out of the history. The host has seen
+// them.
+func (l *Lane) ForgetBlocks() { l.e.mem.blocks = nil }
+
 // DropMessage forgets the open message, of which no block was written.
 func (l *Lane) DropMessage() {
 	l.e.mem.blocks = nil
 	l.message, l.live = "", nil
+}
+
+// Remind adds a text to what the model reads next, behind the results of the last calls. It
+// is no message: the host does not see it. The history gets it as an attachment.
+func (l *Lane) Remind(texts ...string) {
+	l.e.attach("hook_additional_context", Object{"content": texts})
+}
+
+// attach keeps an attachment, for a real model.
+func (e *engine) attach(kind string, o Object) {
+	if e.cfg.Live != nil && e.keeps() {
+		e.record(Object{"type": "attachment", "uuid": e.ids.uuid(), "attachment": o.with(Object{"type": kind})})
+	}
 }
 
 // RunTools takes calls, whose assistant frames Block has written, through their gates and

@@ -188,9 +188,9 @@ func (s *Strand) DoReporting(fn func(ctx context.Context, report func(func())) e
 
 // Receive runs fn as a task and yields what it emits, as many values at a time as there
 // are. The task waits while limit values are not taken. emit returns false when the reader
-// has stopped; fn must then return, as when its context ends. Unlike [Strand.Do], Receive does not
-// wait for it. The last pair has the error of fn, or why the strand was aborted. The slice is
-// valid until the next step.
+// has stopped; fn must then return, as when its context ends. The last pair has the error of
+// fn, or why the strand was aborted. After an abort Receive yields what fn still emits within
+// a second; unlike [Strand.Do] it then waits no longer. The slice is valid until the next step.
 func Receive[T any](s *Strand, limit int, fn func(ctx context.Context, emit func(T) bool) error) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		o := s.e.outside
@@ -209,6 +209,13 @@ func Receive[T any](s *Strand, limit int, fn func(ctx context.Context, emit func
 			err := s.wait(-1, f.some.Load)
 			s.slept += s.e.now() - began
 			if err != nil {
+				cancel(err)
+				if !errors.Is(err, errOver) {
+					_ = s.park(nil, lastWords, f.over) // the reason is what counts
+					if items, _, _ := f.take(); len(items) > 0 && !yield(items, nil) {
+						return
+					}
+				}
 				yield(nil, err)
 				return
 			}
@@ -227,6 +234,9 @@ func Receive[T any](s *Strand, limit int, fn func(ctx context.Context, emit func
 	}
 }
 
+// lastWords is how long Receive waits for a task whose context has ended.
+const lastWords = time.Second
+
 // feed carries values from a task to a strand.
 type feed[T any] struct {
 	outside *outside
@@ -236,7 +246,7 @@ type feed[T any] struct {
 	mu    sync.Mutex
 	items []T
 	spare []T // the slice of the last take, to be filled again
-	over  bool
+	ended bool
 	err   error
 	room  chan struct{} // closed when there is room; nil while the task does not wait
 }
@@ -266,22 +276,29 @@ func (f *feed[T]) emit(ctx context.Context, v T) bool {
 func (f *feed[T]) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.over, f.err = true, err
+	f.ended, f.err = true, err
 	f.some.Store(true)
+}
+
+// over reports whether the task has ended.
+func (f *feed[T]) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ended
 }
 
 func (f *feed[T]) take() (items []T, ended bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	items, f.items, f.spare = f.items, f.spare, nil
-	if !f.over {
+	if !f.ended {
 		f.some.Store(false)
 	}
 	if f.room != nil {
 		close(f.room)
 		f.room = nil
 	}
-	return items, f.over, f.err
+	return items, f.ended, f.err
 }
 
 func (f *feed[T]) recycle(items []T) {

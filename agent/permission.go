@@ -13,6 +13,7 @@ import (
 // Texts a model reads when a call did not happen, as observed.
 const (
 	rejectedText    = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+	stoppedText     = " Correction to the text above: this call was stopped while running, not refused before it ran. It may have run in part or in full, and its changes may have been written. No permission prompt was involved. Work it started elsewhere (a remote command, a background process) may still be running, so check before starting the same work again. The instruction to stop and wait still stands."
 	closedText      = "The user doesn't want to take this action right now. STOP what you are doing and wait for the user to tell you how to proceed."
 	hookTimeoutText = "PreToolUse hook did not respond before its timeout (host client may be unreachable). The tool call was not executed; other configured hooks may not have completed."
 	badAnswerText   = "The canUseTool callback returned an invalid permission result."
@@ -222,6 +223,9 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	if g.askReason != "" {
 		request["decision_reason"], request["decision_reason_type"] = g.askReason, "hook"
 		request["decision_reason_hook_event"], request["decision_reason_hook_source"] = "PreToolUse", "settings"
+		if e.cfg.Live != nil {
+			delete(request, "permission_suggestions")
+		}
 	}
 	if v := c.verdict; g.askReason == "" && v.About != "" {
 		request["decision_reason"], request["decision_reason_type"] = v.About, v.Reason

@@ -80,7 +80,7 @@ func (t *Turn) write(r Result) {
 		e.lifecycle(msg, "completed")
 	}
 	e.spent += r.Cost
-	t.apiError = e.cfg.Live != nil && r.TerminalReason == "api_error"
+	t.apiError = t.failed(r)
 	o := t.frame(r)
 	e.lastError, _ = o["is_error"].(bool)
 	e.at(BeforeResult, nil)

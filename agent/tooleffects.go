@@ -26,7 +26,10 @@ func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration
 	}
 	if r.IsError {
 		input["error"], input["is_interrupt"] = r.Content, false
-		_, err := l.hookOn(s, "PostToolUseFailure", c.Name, c.ID, input)
+		answers, err := l.hookOn(s, "PostToolUseFailure", c.Name, c.ID, input)
+		for _, a := range answers {
+			c.notes = append(c.notes, notesOf("PostToolUseFailure", c.Name, a)...)
+		}
 		return err
 	}
 	input["tool_response"] = r.Content
@@ -35,6 +38,7 @@ func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration
 	}
 	answers, err := l.hookOn(s, "PostToolUse", c.Name, c.ID, input)
 	for _, a := range answers {
+		c.notes = append(c.notes, notesOf("PostToolUse", c.Name, a)...)
 		if a.stops() {
 			c.stops = true
 		}
@@ -48,14 +52,19 @@ func (l *Lane) postToolUse(s *Strand, c *call, r *ToolResult, took time.Duration
 		default:
 			continue
 		}
-		replace(c, r, replaced.(json.RawMessage))
+		l.replace(c, r, replaced.(json.RawMessage))
 	}
 	return err
 }
 
 // replace puts a hook's output in a tool's place. It must have the shape of
 // the tool's own: another one is ignored, as observed.
-func replace(c *call, r *ToolResult, raw json.RawMessage) {
+func (l *Lane) replace(c *call, r *ToolResult, raw json.RawMessage) {
+	var text string
+	if l.e.cfg.Live != nil && json.Unmarshal(raw, &text) == nil {
+		r.Content, r.Structured = text, text
+		return
+	}
 	if _, _, mcp := mcpTool(c.Name); mcp {
 		r.Content, r.Structured = raw, raw
 		return

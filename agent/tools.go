@@ -53,7 +53,8 @@ type call struct {
 	outside string // the path for which the agent asks, since it leads out of its directories
 	verdict Verdict
 	running bool
-	content any // of the tool_result, for PostToolBatch
+	content any      // of the tool_result, for PostToolBatch
+	notes   []string // of hooks, for a real model
 }
 
 // display is the tool's name for people: the last part of an MCP tool's.
@@ -139,6 +140,7 @@ func (l *Lane) runTools(open []*call) error {
 			return err
 		}
 		if slices.ContainsFunc(left[:n], func(c *call) bool { return c.halt }) {
+			l.rejectRest(left[n:])
 			break // the turn ends: no question about the others is asked
 		}
 		left = left[n:]
@@ -183,10 +185,20 @@ func (l *Lane) afterBatch(open []*call) error {
 			return errDeferred
 		}
 	}
-	if _, err := l.hookOn(l.s, "PostToolBatch", "", "hook-"+l.e.ids.uuid(), Object{"tool_calls": batch}); err != nil {
+	answers, err := l.hookOn(l.s, "PostToolBatch", "", "hook-"+l.e.ids.uuid(), Object{"tool_calls": batch})
+	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(open, func(c *call) bool { return c.stops }) {
+	var notes []string
+	for _, c := range open {
+		notes = append(notes, c.notes...)
+	}
+	for _, a := range answers {
+		notes = append(notes, notesOf("PostToolBatch", "", a)...)
+	}
+	l.remind(notes)
+	stops := l.e.cfg.Live != nil && slices.ContainsFunc(answers, HookAnswer.stops)
+	if stops || slices.ContainsFunc(open, func(c *call) bool { return c.stops }) {
 		return errHookStopped
 	}
 	if l.turn != nil && l.parent == "" {
@@ -330,114 +342,4 @@ func toolError(text string) gate {
 	g := gate{silent: true, plain: text}
 	g.refuse("<tool_use_error>"+text+"</tool_use_error>", "", "")
 	return g
-}
-
-// refusal writes the result of a call that was not let through.
-func (l *Lane) refusal(c *call, g gate) {
-	c.content = g.text
-	if g.silent && g.plain != "" {
-		structured := g.plain // as it is, if it says itself that it is an error
-		if !strings.HasPrefix(structured, "Error") && !strings.HasPrefix(structured, "InputValidationError") {
-			structured = "Error: " + structured
-		}
-		l.resultFrame(c, g.text, true, structured, nil)
-		return
-	}
-	if g.silent {
-		l.resultFrame(c, g.text, true, "Error: "+g.text, nil)
-		return
-	}
-	if l.turn != nil {
-		l.turn.denied(c)
-	}
-	meta := Object{"id": c.ID, "non_execution_kind": "permission-rule"}
-	if g.kind != "" {
-		meta["non_execution_kind"] = g.kind
-	}
-	if g.source != "" {
-		meta["permission_decision"] = decisionMeta("reject", g)
-	}
-	if g.interrupt {
-		l.resultFrame(c, g.text, true, rejectedResult, Object{"id": c.ID, "non_execution_kind": "user-rejected"})
-		return
-	}
-	l.resultFrame(c, g.text, true, "Error: "+g.text, meta)
-}
-
-// rejectedResult is the tool_use_result of a call that the user has cut off.
-const rejectedResult = "User rejected tool use"
-
-// abortCall writes the result of a call that an interrupt, or the end of its
-// task, cut off.
-func (l *Lane) abortCall(c *call, err error) {
-	if errors.Is(err, errAborted) && l.parent == "" && l.turn != nil {
-		l.turn.cut = true
-	}
-	switch {
-	case errors.Is(err, errTerminated) && c.running:
-		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", nil)
-	case errors.Is(err, errTerminated):
-	case errors.Is(err, errAborted) && l.parent != "": // the parent's result says it
-	case errors.Is(err, errAborted):
-		if !c.running && l.turn != nil {
-			l.turn.denied(c)
-		}
-		l.resultFrame(c, rejectedText, true, rejectedResult,
-			Object{"id": c.ID, "non_execution_kind": "user-rejected"})
-	case errors.Is(err, errOver), errors.Is(err, errKilledTask):
-	default:
-		text := "<tool_use_error>Error: " + err.Error() + "</tool_use_error>"
-		c.content = text
-		l.resultFrame(c, text, true, "Error: "+err.Error(), nil)
-	}
-}
-
-// toolResult writes the result of a call that ran.
-func (l *Lane) toolResult(c *call, g gate, r ToolResult) {
-	structured := r.Structured
-	if structured == nil {
-		structured = r.Content
-		if text, ok := r.Content.(string); ok && r.IsError {
-			structured = "Error: " + text
-		} else if ok && c.Name == "Bash" {
-			structured = Object{
-				"stdout": text, "stderr": "", "interrupted": false, "isImage": false, "noOutputExpected": false,
-			}
-		}
-	}
-	c.content = r.Content
-	if r.Content == nil {
-		c.content = ""
-	}
-	l.resultFrame(c, c.content, r.IsError, structured, Object{
-		"id": c.ID, "permission_decision": decisionMeta("accept", g),
-	})
-}
-
-func decisionMeta(decision string, g gate) Object {
-	o := Object{"decision": decision, "source": g.source}
-	if g.source == "" {
-		o["source"] = "config"
-	}
-	if g.reason != "" {
-		o["reason_type"] = g.reason
-	}
-	return o
-}
-
-func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, meta Object) {
-	block := Object{"type": "tool_result", "tool_use_id": c.ID, "content": content}
-	if isError || c.Name == "Bash" {
-		block["is_error"] = isError
-	}
-	o := Object{"message": Object{"role": "user", "content": []any{block}}}
-	if l.e.cfg.Dialect != Qoder {
-		if meta != nil {
-			o["tool_result_meta"] = []any{meta}
-		}
-		if l.parent == "" {
-			o["tool_use_result"] = structured
-		}
-	}
-	l.userFrame(o)
 }

@@ -39,6 +39,9 @@ func (t *Turn) Prompt() string { return t.msg.prompt }
 // message started the turn.
 func (t *Turn) Content() json.RawMessage { return t.msg.content }
 
+// MessageUUID returns the uuid of the message that the turn answers; "": it has none.
+func (t *Turn) MessageUUID() string { return t.msg.uuid }
+
 // Index returns the turn's number in this process of the agent, from 0.
 func (t *Turn) Index() int { return t.e.results }
 
@@ -86,6 +89,9 @@ func (t *Turn) play() error {
 		}
 	}
 	e.recordPrompt(t.msg)
+	for _, a := range answers {
+		t.remind(notesOf("UserPromptSubmit", "", a))
+	}
 	if err := t.stored(false); err != nil {
 		return err
 	}
@@ -189,7 +195,7 @@ func (t *Turn) Finish(r Result) error {
 		return nil
 	}
 	t.endMessage("end_turn")
-	for !r.Local && r.success() {
+	for !r.Local && r.success() && !t.failed(r) {
 		again, err := t.stopHooks()
 		if err != nil {
 			return err
@@ -203,6 +209,11 @@ func (t *Turn) Finish(r Result) error {
 	return t.s.scope.cause()
 }
 
+// failed reports whether r is an error of a real model's API: no Stop hook is called then.
+func (t *Turn) failed(r Result) bool {
+	return t.e.cfg.Live != nil && r.success() && r.IsError != nil && *r.IsError
+}
+
 // stopHooks asks the Stop hooks; a block makes the turn continue.
 func (t *Turn) stopHooks() (again bool, err error) {
 	answers, err := t.Hook("Stop", "", Object{
@@ -213,12 +224,17 @@ func (t *Turn) stopHooks() (again bool, err error) {
 		return false, err
 	}
 	i := slices.IndexFunc(answers, func(a HookAnswer) bool { return a.Decision == "block" })
-	if i < 0 {
+	if i < 0 && !t.stopContext(answers) {
 		return false, nil
 	}
 	t.stopActive = true
+	if i < 0 {
+		return true, t.e.cfg.Continue(t, "")
+	}
 	reason := answers[i].Reason
 	t.UserText("Stop hook feedback:\n"+reason, Object{"isSynthetic": true})
+	t.remind([]string{`Stop:Callback hook blocking error from command: "callback": ` + reason})
+	t.stopContext(answers)
 	t.e.system("notification", Object{
 		"key": "stop-hook-error", "text": "stop hook problem · ctrl+o to see", "priority": "immediate",
 	})

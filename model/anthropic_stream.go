@@ -106,8 +106,25 @@ func orUnnamed(kind string) string {
 	return kind
 }
 
-// end reports that the answer is not whole: message_stop has not come.
-func (d *messagesDecoder) end() (bool, error) { return false, nil }
+// end: the answer is whole without message_stop, too, if it has said why it ends.
+func (d *messagesDecoder) end() (bool, error) {
+	if d.stop == "" || len(d.open) > 0 {
+		return false, nil
+	}
+	return true, d.finish(nil)
+}
+
+func (d *messagesDecoder) cut() {
+	if len(d.open) > 0 {
+		d.emit(cutEvent(d.open[len(d.open)-1]))
+	}
+}
+
+// cutEvent says how far a block has come.
+func cutEvent(p *partial) *Event {
+	p.finish()
+	return &Event{Kind: Cut, Index: p.index, Block: &p.block}
+}
 
 // answer plays a whole message as the events that a stream would have had.
 func (d *messagesDecoder) answer(data []byte) error {

@@ -83,6 +83,8 @@ type decoder interface {
 	// end is called if the stream ends without the last event. It reports whether the answer
 	// is whole all the same.
 	end() (whole bool, err error)
+	// cut is called if the answer breaks off: it says how far the open block has come.
+	cut()
 }
 
 func newClient(c Config, path string, a api) *Client {
@@ -273,6 +275,9 @@ func (x *exchange) stream(body io.Reader, d decoder) error {
 		n, err := body.Read(buf)
 		x.reads.Add(1)
 		if !events.Feed(buf[:n], one) {
+			if failed != nil && !errors.Is(failed, ErrStopped) {
+				d.cut()
+			}
 			return failed
 		}
 		if n == len(buf) && n < lastRead {
@@ -285,6 +290,7 @@ func (x *exchange) stream(body io.Reader, d decoder) error {
 			if whole, failed := d.end(); whole || failed != nil {
 				return failed
 			}
+			d.cut()
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
 			}

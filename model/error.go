@@ -42,6 +42,8 @@ type Error struct {
 	Type, Message string
 	RequestID     string        // the provider's; "": none
 	RetryAfter    time.Duration // what the provider asks for; below 0: it does not say
+	// Final says that the provider does not want the request again (X-Should-Retry: false).
+	Final bool
 	// Started says that events had come.
 	Started bool
 	Err     error // the cause; nil: the answer says it all
@@ -67,6 +69,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
+	if e.Final {
+		return false
+	}
 	switch e.Class {
 	case Overload, Rate, Server, Network:
 		return true
@@ -133,7 +138,7 @@ const maxErrorText = 2048
 
 // refusal is the error of an answer whose status is not 200.
 func refusal(resp *http.Response, body []byte) *Error {
-	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header)}
+	e := &Error{Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header), Final: resp.Header.Get("X-Should-Retry") == "false"}
 	e.Type, e.Message, _ = words(body)
 	if e.Message == "" {
 		e.Message = strings.TrimSpace(string(body[:min(len(body), maxErrorText)]))
@@ -214,6 +219,8 @@ func classOf(status int, kind, message string) Class {
 	case status == http.StatusRequestEntityTooLarge,
 		has("prompt is too long", "context length", "context window", "maximum context", "context size", "too many tokens"):
 		return TooLong
+	case status > http.StatusBadRequest && status < http.StatusInternalServerError: // whatever it calls it
+		return Invalid
 	case status >= http.StatusInternalServerError, kind == "api_error", kind == "server_error", kind == "internal":
 		return Server
 	}

@@ -127,6 +127,7 @@ const (
 	Delta                 // only with Request.Raw: Raw
 	Done                  // a block is whole: Index, Block
 	Stop                  // the answer is whole: StopReason, Usage, Extra
+	Cut                   // the answer breaks off within a block: Index, Block as far as it has come. An error follows
 )
 
 // String is the kind's name.
@@ -140,6 +141,8 @@ func (k Kind) String() string {
 		return "done"
 	case Stop:
 		return "stop"
+	case Cut:
+		return "cut"
 	}
 	return "unknown"
 }

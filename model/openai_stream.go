@@ -50,6 +50,17 @@ func (d *chatDecoder) end() (bool, error) {
 	return true, d.stop()
 }
 
+// cut: calls are not whole before the end.
+func (d *chatDecoder) cut() {
+	switch {
+	case d.open != nil:
+		d.open.block.Text = string(d.open.text)
+		d.emit(&Event{Kind: Cut, Index: d.open.index, Block: &d.open.block})
+	case len(d.calls) > 0:
+		d.emit(cutEvent(&d.calls[len(d.calls)-1].partial))
+	}
+}
+
 func (d *chatDecoder) answer(data []byte) error {
 	if err := d.chunk(data); err != nil {
 		return err

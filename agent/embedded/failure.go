@@ -4,38 +4,35 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"net/url"
+	"regexp"
+	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
 )
 
-// maxWait is the longest wait that a provider may ask for: a longer one ends the turn at once.
-const maxWait = 60 * time.Second
-
-// again reports whether the request is worth repeating.
-func again(e *model.Error) bool {
-	return e.RetryAfter <= maxWait && (e.Temporary() || e.Class == model.Broken && !e.Started)
+// trouble is what a turn says of an error of the model's endpoint, as Claude Code 2.1.329
+// does (observed).
+type trouble struct {
+	text, name string
+	terminal   string // terminal_reason
+	stop       string // stop_reason
 }
 
-// nameOf is what Claude Code calls the error (observed on 2.1.329).
-func nameOf(e *model.Error) string {
-	switch e.Class {
-	case model.Overload:
+// retryName is what the error is called when the request is repeated.
+func retryName(e *model.Error) string {
+	switch {
+	case e.Class == model.Overload && e.Status != http.StatusServiceUnavailable:
 		return "overloaded"
-	case model.Rate:
+	case e.Class == model.Rate:
 		return "rate_limit"
-	case model.Quota:
-		return "billing_error"
-	case model.Auth:
+	case e.Class == model.Auth:
 		return "authentication_failed"
-	case model.Server:
-		return "server_error"
-	case model.Invalid, model.TooLong:
-		return "invalid_request"
-	case model.Network, model.Broken:
+	case e.Class == model.Network, e.Class == model.Broken:
+		return "unknown"
 	}
-	return "unknown"
+	return "server_error"
 }
 
 func statusOf(e *model.Error) any {
@@ -45,6 +42,59 @@ func statusOf(e *model.Error) any {
 	return e.Status
 }
 
+// lengths are the numbers of a refusal because the conversation is too long.
+var lengths = regexp.MustCompile("(\\d+) tokens > (\\d+)") //nolint:gochecknoglobals // it is never changed
+
+const tooLarge = "Request too large (max 32MB). Accumulated images and attachments in the conversation pushed the request over the limit. Remove older images or compact the conversation."
+
+// describe says what an error means for the person.
+func (t *talk) describe(e *model.Error, name string) trouble {
+	f := trouble{terminal: "api_error", stop: "stop_sequence", name: "unknown"}
+	words := e.Message
+	if words == "" && e.Err != nil {
+		words = "Connection error: " + e.Err.Error()
+	}
+	if e.Status != 0 && e.Status != http.StatusOK {
+		words = fmt.Sprintf("%d %s", e.Status, words)
+	}
+	f.text = "API Error: " + words
+	switch {
+	case e.Status == http.StatusRequestEntityTooLarge:
+		f.text, f.name, f.terminal = tooLarge, "invalid_request", "image_error"
+	case e.Class == model.TooLong:
+		f.text, f.name, f.terminal = "Prompt is too long", "invalid_request", "prompt_too_long"
+		if n := lengths.FindStringSubmatch(e.Message); n != nil {
+			f.text += fmt.Sprintf(" · the request is ~%s tokens (limit %s)", n[1], n[2])
+		}
+	case e.Class == model.Quota && strings.Contains(strings.ToLower(e.Message), "credit balance is too low"):
+		f.text, f.name = "Credit balance is too low", "billing_error"
+	case e.Class == model.Quota && e.Status != http.StatusPaymentRequired:
+		f.name = "billing_error"
+	case e.Status == http.StatusUnauthorized:
+		f.text, f.name = "Invalid API key · Fix external API key", "authentication_failed"
+	case e.Class == model.Auth:
+		f.text, f.name = "Failed to authenticate. "+f.text, "authentication_failed"
+	case e.Status == http.StatusNotFound:
+		f.text = "There's an issue with the selected model (" + name + "). It may not exist or you may not have access to it. Run --model to pick a different model."
+		f.name = "model_not_found"
+	case e.Class == model.Rate:
+		f.text, f.name = fmt.Sprintf("API Error: Request rejected (%d) · %s", http.StatusTooManyRequests, e.Message), "rate_limit"
+	case e.Class == model.Overload, e.Class == model.Server, e.Temporary() && e.Status != 0 && e.Status != http.StatusOK:
+		f.text += ". This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (" + t.gateway() + ")."
+		f.name = "server_error"
+	}
+	return f
+}
+
+// gateway is the host of the endpoint.
+func (t *talk) gateway() string {
+	at := place(t.cfg.Model)
+	if u, err := url.Parse(at); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "the endpoint"
+}
+
 // noPriceError ends a turn whose budget its calls would never spend.
 type noPriceError struct{ model string }
 
@@ -52,24 +102,46 @@ func (e *noPriceError) Error() string {
 	return fmt.Sprintf("the price of %s is not known, and MaxBudgetUSD limits the cost: change the model, or add the price to the profiles", e.model)
 }
 
+// tooLongError ends a turn whose answers end at the limit of tokens again and again.
+type tooLongError struct{ limit int }
+
+func (e *tooLongError) Error() string {
+	return fmt.Sprintf("API Error: The response exceeded the %d output token maximum. To configure this behavior, set MaxTokens of the agent's configuration.", e.limit)
+}
+
 // failed ends a turn whose call of the model has failed: with a message that says so and is
-// not part of the conversation, as Claude Code does (observed).
+// not part of the conversation.
 func (t *talk) failed(turn *agent.Turn, err error) error {
+	if cause := turn.Err(); cause != nil {
+		return cause
+	}
+	if long, ok := errors.AsType[*tooLongError](err); ok {
+		return t.end(turn, trouble{long.Error(), "max_output_tokens", "api_error", "stop_sequence"}, &model.Error{})
+	}
 	e, ok := errors.AsType[*model.Error](err)
-	if !ok || turn.Err() != nil {
-		if cause := turn.Err(); cause != nil {
-			return cause
-		}
+	if !ok {
 		return err
 	}
-	words := "API Error: " + e.Error()
-	if e.Class == model.TooLong {
-		words = "Prompt is too long"
+	return t.end(turn, t.describe(e, turn.Model()), e)
+}
+
+// refused ends a turn whose answer the provider has stopped a second time.
+func (t *talk) refused(turn *agent.Turn, a *answer) error {
+	turn.System("model_refusal_no_fallback", agent.Object{
+		"original_model": turn.Model(), "request_id": a.request, "api_refusal_category": nil, "api_refusal_explanation": nil, "content": "",
+		"refused_user_message_uuid": turn.MessageUUID(),
+	})
+	text := "API Error: The model's safeguards flagged this message. This sometimes happens with safe, normal conversations.\n\nTry rephrasing the request in a new session or change your model."
+	if a.request != "" {
+		text += "\n\nRequest ID: " + a.request
 	}
-	none := noUsage()
-	turn.OpenMessage(agent.ModelMessage{ID: turn.UUID(), RequestID: e.RequestID, Model: "<synthetic>", Usage: none,
-		More: agent.Object{"stop_reason": "stop_sequence", "stop_sequence": ""}})
-	more := agent.Object{"error": nameOf(e), "is_api_error_message": true}
+	text += "\n\nMessage ID: " + a.id
+	return t.end(turn, trouble{text, "invalid_request", "api_error", "refusal"}, &model.Error{})
+}
+
+// end ends a turn with an error of the model's endpoint.
+func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
+	more := agent.Object{}
 	status := 0
 	if statusOf(e) != nil {
 		status = e.Status
@@ -78,15 +150,35 @@ func (t *talk) failed(turn *agent.Turn, err error) error {
 	if e.Type != "" {
 		more["api_error_type"] = e.Type
 	}
-	ends := agent.Object{"stop_reason": "stop_sequence", "terminal_reason": "api_error"}
+	t.synthetic(turn, f, e.RequestID, more)
+	yes := true
+	ends := agent.Object{"stop_reason": f.stop, "terminal_reason": f.terminal}
 	if e.Type != "" {
 		ends["api_error_type"] = e.Type
 	}
-	turn.Block(agent.Object{"type": "text", "text": words}, more)
-	turn.CloseMessage("stop_sequence", none, 0)
-	yes := true
 	return turn.Finish(agent.Result{
-		IsError: &yes, StopReason: "stop_sequence", TerminalReason: "api_error", APIErrorStatus: status,
-		More: ends,
+		IsError: &yes, StopReason: f.stop, TerminalReason: f.terminal, APIErrorStatus: status, More: ends,
 	})
+}
+
+// synthetic writes a message of the agent's own, which the model does not read.
+func (t *talk) synthetic(turn *agent.Turn, f trouble, requestID string, more agent.Object) {
+	none := noUsage()
+	more["error"], more["is_api_error_message"] = f.name, true
+	turn.OpenMessage(agent.ModelMessage{
+		ID: turn.UUID(), RequestID: requestID, Model: synthetic, Usage: none, More: agent.Object{"stop_reason": f.stop, "stop_sequence": ""},
+	})
+	turn.Block(agent.Object{"type": "text", "text": f.text}, more)
+	turn.CloseMessage(f.stop, none, 0)
+}
+
+// apology says that an answer whose calls are made broke off.
+func (t *talk) apology(turn *agent.Turn, e *model.Error) {
+	what := "Connection lost"
+	if e.Class != model.Network {
+		what = "Server error"
+	}
+	t.synthetic(turn, trouble{
+		text: "API Error: " + what + " mid-response. The response above may be incomplete.", name: "server_error", stop: "stop_sequence",
+	}, e.RequestID, agent.Object{})
 }

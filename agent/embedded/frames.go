@@ -3,7 +3,9 @@ package embedded
 import (
 	"encoding/json"
 	"strings"
+	"unicode/utf16"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -41,6 +43,7 @@ func attached(raw json.RawMessage) []model.Block {
 		Type    string          `json:"type"`
 		Content []string        `json:"content"`
 		Prompt  json.RawMessage `json:"prompt"`
+		Mode    string          `json:"commandMode"`
 	}
 	if protocol.Unmarshal(raw, &a) != nil {
 		return nil
@@ -50,7 +53,7 @@ func attached(raw json.RawMessage) []model.Block {
 		return []model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")}
 	case "queued_command":
 		blocks := blocksOf(a.Prompt)
-		if len(blocks) == 1 && blocks[0].Kind == model.Text {
+		if len(blocks) == 1 && blocks[0].Kind == model.Text && a.Mode == "prompt" {
 			blocks[0].Text = "The user sent a new message while you were working:\n" + blocks[0].Text
 		}
 		return blocks
@@ -110,6 +113,13 @@ func frameOf(b *model.Block) map[string]any {
 		o = map[string]any{"type": "thinking", "thinking": b.Text, "signature": b.Signature}
 	case model.ToolUse:
 		o = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Input}
+		if b.BadInput != "" { // as observed
+			if in, wrong, _ := unparsed(b.Name, b.BadInput); wrong == "" {
+				o["input"] = in
+			} else {
+				o["input"] = agent.Object{"__unparsedToolInput": agent.Object{"raw": b.BadInput, "len": len(utf16.Encode([]rune(b.BadInput)))}}
+			}
+		}
 	case model.Opaque:
 		if protocol.Unmarshal(b.Raw, &o) == nil && b.Origin == anthropicOrigin {
 			return o

@@ -31,8 +31,11 @@ type log struct {
 	asked    []byte        // that message, encoded; nil: it has grown since
 	id       string        // of the answer behind it
 	answer   []model.Block // that may not be whole yet
+	dropped  bool          // a call of it was dropped, since its id was there before
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 	todos    todos
+
+	used, told []uint64 // hashes of the ids of calls, and of results
 }
 
 // resumption is what the arguments say of the session that is resumed.
@@ -253,7 +256,24 @@ func (l *log) said(blocks []model.Block) {
 		return
 	}
 	l.endAnswer()
-	l.user, l.asked = append(l.user, blocks...), nil
+	for _, b := range blocks {
+		if b.Kind == model.ToolResult && seenBefore(&l.told, b.ID) {
+			if b = text("(no content)"); len(l.user) > 0 {
+				continue
+			}
+		}
+		l.user, l.asked = append(l.user, b), nil
+	}
+}
+
+// seenBefore adds an id to those that are known, or reports that it is one of them.
+func seenBefore(known *[]uint64, id string) bool {
+	h := hash([]byte(id))
+	if slices.Contains(*known, h) {
+		return true
+	}
+	*known = append(*known, h)
+	return false
 }
 
 // answered adds blocks of an answer.
@@ -263,12 +283,20 @@ func (l *log) answered(id string, blocks []model.Block) {
 		l.id = id
 	}
 	for _, b := range blocks {
-		if b.Kind == model.ToolUse && slices.ContainsFunc(l.answer, func(o model.Block) bool { return o.Kind == model.ToolUse && o.ID == b.ID }) {
-			continue // the second of an id is dropped, as observed
+		if b.Kind == model.ToolUse && seenBefore(&l.used, b.ID) {
+			l.dropped = true // the second of an id, as observed
+			continue
 		}
 		l.answer = append(l.answer, b)
 	}
-	if len(l.user) > 0 && slices.ContainsFunc(l.answer, says) {
+	if slices.ContainsFunc(l.answer, says) {
+		l.ask()
+	}
+}
+
+// ask ends what the model was asked: it has answered.
+func (l *log) ask() {
+	if len(l.user) > 0 {
 		l.messages = append(l.messages, l.question())
 		l.user, l.asked = nil, nil
 	}
@@ -284,10 +312,21 @@ func (l *log) question() []byte {
 
 // endAnswer encodes the answer, if it says something.
 func (l *log) endAnswer() {
+	if l.dropped && !slices.ContainsFunc(l.answer, says) {
+		l.answer = append(l.answer, text("[Tool use interrupted]"))
+		l.ask()
+	}
+	calls := func(b model.Block) int {
+		if b.Kind == model.ToolUse {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(l.answer, func(a, b model.Block) int { return calls(a) - calls(b) }) // as observed
 	if slices.ContainsFunc(l.answer, says) {
 		l.messages = append(l.messages, l.codec.Message(&model.Message{Role: model.Assistant, Blocks: l.answer}))
 	}
-	l.id, l.answer = "", nil
+	l.id, l.answer, l.dropped = "", nil, false
 }
 
 // says reports whether a block of an answer is worth giving back without another.

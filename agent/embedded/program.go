@@ -45,6 +45,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	all := p.shared.made()
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
+	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	t.hands = newHands(l, p.seams, p.private)
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
@@ -107,6 +108,7 @@ type talk struct {
 	limited    bool       // by MaxBudgetUSD
 	effort     string     // of the options; "": the model's default
 	thinking   int        // tokens; 0: the model's default, below 0: none
+	retries    int        // of a request that may succeed later
 	background bool       // commands can run in the background
 	hands      *hands
 	gates      *gates // of the turn's last batch of calls; nil before its first
@@ -116,6 +118,9 @@ type talk struct {
 	box    []*tool  // the agent's own tools
 	tools  []byte   // of the codec, for the list in named
 	named  []string // names of the tools in tools
+	cwd    string   // of the shell, as the model knows it; "": where it began
+	calls  int      // of the model in the turn
+	guard  guard
 	turnOf *agent.Turn
 	began  time.Time     // of the turn
 	inAPI  time.Duration // of the turn

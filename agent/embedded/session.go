@@ -54,3 +54,12 @@ func thinkingOf(args []string) int {
 	}
 	return n
 }
+
+// retriesOf is how often a request is repeated: as the session's environment says, or the
+// configuration.
+func retriesOf(configured int, env string) int {
+	if n, err := strconv.Atoi(env); err == nil && n >= 0 {
+		return n
+	}
+	return max(configured, 0)
+}

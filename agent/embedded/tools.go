@@ -130,10 +130,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 func (t *talk) useTools(turn *agent.Turn, uses []*model.Block) error {
 	var calls []agent.ToolCall
 	t.compile(turn.Permissions())
-	for i, b := range uses {
-		if slices.ContainsFunc(uses[:i], func(o *model.Block) bool { return o.ID == b.ID }) {
-			continue // the second of an id is dropped, as observed
-		}
+	for _, b := range uses {
 		calls = append(calls, t.prepare(turn, b))
 	}
 	return turn.RunTools(calls...)

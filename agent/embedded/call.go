@@ -1,0 +1,235 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
+)
+
+// attempts is what call has done for one answer.
+type attempts struct {
+	retries int  // after a wait
+	silent  int  // at once, as the request was refused
+	early   bool // at once, as the answer broke off before it said anything
+	limit   int  // of the answer's tokens; 0: the usual one
+}
+
+// call makes one call of the model, and repeats it while that may help, as Claude Code
+// 2.1.329 does (observed). No tool of an answer that is not whole has run.
+func (t *talk) call(l *agent.Lane) (*answer, error) {
+	if err := l.MayCall(); err != nil {
+		return nil, err
+	}
+	var done attempts
+	for {
+		began := t.seams.Clock.Now()
+		a, err := t.once(l, done.limit)
+		t.inAPI += t.seams.Clock.Now().Sub(began)
+		e, ok := errors.AsType[*model.Error](err)
+		if err == nil || !ok || l.Err() != nil {
+			return a, err
+		}
+		if a.worth() && (e.Temporary() || e.Class == model.Broken) {
+			t.keep(l, a, e)
+			return a, nil
+		}
+		l.DropMessage()
+		if done.atOnce(e, a) {
+			continue
+		}
+		if done.retries++; !again(e) || done.retries > t.retries {
+			return nil, err
+		}
+		delay := t.delay(e, done.retries)
+		l.System("api_retry", agent.Object{
+			"attempt": done.retries, "max_retries": t.retries, "retry_delay_ms": delay.Milliseconds(),
+			"error_status": statusOf(e), "error": retryName(e),
+		})
+		if err := l.Sleep(delay); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// worth reports whether what came of an answer that broke off is kept: a text, or a call.
+func (a *answer) worth() bool {
+	return len(a.uses()) > 0 || a.visible()
+}
+
+// exceeds are the numbers of a refusal because of the limit of the answer.
+var exceeds = regexp.MustCompile("(\\d+) \\+ (\\d+) > (\\d+)") //nolint:gochecknoglobals // it is never changed
+
+// atOnce reports whether the request is repeated without a wait, and without a word: with a
+// smaller limit, if the provider says so; twice if it was refused, once if there is no such
+// model; once if the answer broke off before it began.
+func (d *attempts) atOnce(e *model.Error, a *answer) bool {
+	if n := exceeds.FindStringSubmatch(e.Message); n != nil && d.limit == 0 {
+		input, _ := strconv.Atoi(n[1]) // digits
+		window, _ := strconv.Atoi(n[3])
+		d.limit = max(window-input-1000, 0)
+		return d.limit > 0
+	}
+	switch {
+	case e.Class == model.Invalid && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) && d.silent < 2,
+		e.Status == http.StatusNotFound && d.silent < 1:
+		d.silent++
+		return true
+	case (e.Started || e.Class == model.Broken) && e.Class != model.Invalid && (e.Temporary() || e.Class == model.Broken) && !a.inside && !d.early:
+		d.early = true
+		return true
+	}
+	return false
+}
+
+// again reports whether the request is repeated after a wait.
+func again(e *model.Error) bool {
+	return e.RetryAfter <= maxWait && (e.Temporary() || e.Class == model.Auth && e.Status == http.StatusUnauthorized && !e.Final)
+}
+
+// maxWait is the longest wait that a provider may ask for: a longer one ends the turn at once.
+const maxWait = 60 * time.Second
+
+// once makes one request. Frames of the answer are written when it is whole, so a stream that
+// breaks off is not seen; only partial messages are written as they come. With an error it
+// returns what has come.
+func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
+	r := t.request(l)
+	if limit > 0 {
+		r.MaxTokens = limit
+	}
+	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil { // the model has been changed
+		return &answer{}, &noPriceError{r.Model}
+	}
+	var a answer
+	var half *model.Block
+	sent := t.seams.Clock.Now()
+	if t.first.sent.IsZero() {
+		t.first.sent = sent
+	}
+	last := sent // when the event before came
+	events := agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
+		return t.cfg.Model.Stream(ctx, r, emit)
+	})
+	for batch, err := range events {
+		if err != nil {
+			t.interrupted(l, &a, half)
+			return &a, err
+		}
+		for _, e := range batch {
+			switch e.Kind {
+			case model.Start:
+				a.id, a.request = cmp.Or(e.ID, l.UUID()), e.RequestID
+				last = t.seams.Clock.Now()
+				if t.first.event.IsZero() {
+					t.first.event, t.first.usage = last, e.Usage
+				}
+				l.OpenMessage(agent.ModelMessage{
+					ID: a.id, RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage), TTFT: last.Sub(sent),
+				})
+			case model.Done:
+				now := t.seams.Clock.Now()
+				a.blocks, a.took = append(a.blocks, *e.Block), append(a.took, now.Sub(last))
+				last = now
+			case model.Stop:
+				a.stop = e.StopReason
+			case model.Cut:
+				half, a.inside = e.Block, true
+			case model.Delta:
+			}
+			if e.Raw != nil {
+				l.Partial(e.Raw)
+			}
+			if e.Kind == model.Stop {
+				t.show(l, &a, e)
+			}
+		}
+	}
+	return &a, nil
+}
+
+// show writes the frames of a whole answer. One that meant to call a tool, and calls none, is
+// not part of the conversation, as observed.
+func (t *talk) show(l *agent.Lane, a *answer, e *model.Event) {
+	t.blocks(l, a)
+	cost := t.count(l.Model(), &e.Usage)
+	if a.stop == "tool_use" && len(a.uses()) == 0 {
+		l.ForgetBlocks()
+	}
+	l.CloseMessage(a.stop, usageOf(&e.Usage), cost)
+}
+
+// blocks writes the frames of an answer's blocks.
+func (t *talk) blocks(l *agent.Lane, a *answer) {
+	for i := range a.blocks {
+		var more agent.Object
+		if a.blocks[i].Kind == model.Thinking {
+			more = agent.Object{"thinking_duration_ms": a.took[i].Milliseconds()}
+		}
+		l.Block(frameOf(&a.blocks[i]), more)
+	}
+	if t.first.frame.IsZero() {
+		t.first.frame = t.seams.Clock.Now()
+	}
+}
+
+// keep writes the frames of what came of an answer before it broke off.
+func (t *talk) keep(l *agent.Lane, a *answer, e *model.Error) {
+	a.broken = e
+	t.blocks(l, a)
+	l.CloseMessage("", usageOf(&model.Usage{}), 0)
+}
+
+// interrupted writes what an answer had said when the host interrupted it: the model reads it
+// later. Calls of it have not run, and are not part of the conversation.
+func (t *talk) interrupted(l *agent.Lane, a *answer, half *model.Block) {
+	if l.Err() == nil || a.id == "" {
+		return
+	}
+	said := slices.DeleteFunc(slices.Clone(a.blocks), func(b model.Block) bool { return b.Kind != model.Text })
+	for i := range said {
+		l.Block(frameOf(&said[i]), nil)
+	}
+	if half != nil && half.Kind == model.Text && half.Text != "" {
+		l.Block(frameOf(half), agent.Object{"aborted": true})
+	}
+}
+
+// request is the next request of the conversation.
+func (t *talk) request(l *agent.Lane) *model.Request {
+	if t.system == nil {
+		t.system = systemPrompt(l, t)
+	}
+	return &model.Request{
+		Model: l.Model(), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
+		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
+	}
+}
+
+// thinks is how much the model thinks: as the options say, or its profile; "": it does not
+// say.
+func (t *talk) thinks(name string) string {
+	return cmp.Or(t.effort, t.cfg.Profiles.Model(name).Effort)
+}
+
+// maxTokens limits an answer.
+func (t *talk) maxTokens(l *agent.Lane) int {
+	return cmp.Or(t.cfg.MaxTokens, t.cfg.Profiles.Model(l.Model()).MaxOutput, 8192)
+}
+
+// delay is how long to wait before the next attempt: what the provider asks for, and up to a
+// fifth more, or half a second that doubles, and up to a quarter more.
+func (t *talk) delay(e *model.Error, attempt int) time.Duration {
+	d := min(500*time.Millisecond<<min(attempt-1, 10), 32*time.Second)
+	if e.RetryAfter > d {
+		return e.RetryAfter + time.Duration(t.rng.Int64N(max(int64(e.RetryAfter)/5, 1)))
+	}
+	return d + time.Duration(t.rng.Int64N(int64(d)/4))
+}
