@@ -3,20 +3,13 @@ package embedded
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"image"
-	_ "image/gif"  // for their sizes
-	_ "image/jpeg" // ditto
-	_ "image/png"  // ditto
 	"io"
 	"io/fs"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,31 +24,30 @@ const (
 	maxFile = 64 << 20  // bytes of a file that is read at all
 )
 
-// read is the tool Read, as Claude Code 2.1.329 has it (observed), but for PDF files and
-// notebooks.
+// read is the tool Read, as Claude Code 2.1.329 has it (observed) at an endpoint that does
+// not count tokens: the limit is that of bytes alone.
 func read() *tool {
 	return &tool{
 		name:  "Read",
-		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of the file is read, if it is not too large. Images are shown.",
+		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of the file is read, if it is not too large. Images, PDF files and notebooks are shown as such.",
 		reads: true,
 		path:  "file_path",
 		params: []param{
 			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true},
 			{name: "offset", kind: "integer", about: "The first line, from 1.", more: `,"minimum":0,"maximum":9007199254740991`},
 			{name: "limit", kind: "integer", about: "How many lines.", more: `,"exclusiveMinimum":0,"maximum":9007199254740991`},
-			{name: "pages", kind: "string", about: "Not used."},
-			{name: "allow_large", kind: "boolean", about: "Reads also a file above the limit of size."},
+			{name: "pages", kind: "string", about: "Of a PDF file: a page such as 3, or a range such as 1-5."},
+			{name: "allow_large", kind: "boolean", about: "Reads also a file above the limits of size."},
 		},
 		fix: func(_ *tool, in agent.Object) string {
 			delete(in, "description")
 			return ""
 		},
 		check: func(_ *hands, in agent.Object) string {
-			switch ext := strings.ToLower(filepath.Ext(str(in, "file_path"))); {
-			case slices.Contains([]string{".exe", ".bin", ".zip", ".gz", ".tar", ".dll", ".so", ".o", ".a", ".class", ".jar", ".mp3", ".mp4", ".pdf"}, ext):
-				return "This tool cannot read binary files. The file appears to be a binary " + ext + " file. Use a skill for this file type if one is available, or a shell command or script that can read the format."
+			if problem := pagesProblem(str(in, "pages")); problem != "" {
+				return problem
 			}
-			return ""
+			return binaryProblem(str(in, "file_path"))
 		},
 		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.readFile(in) },
 	}
@@ -71,8 +63,14 @@ func (h *hands) readFile(in agent.Object) agent.ToolResult {
 	if err != nil {
 		return failure("%s", h.explain(err, path, "read"))
 	}
-	if kind := imageKind(path); kind != "" {
+	switch kind := imageKind(path); {
+	case kind != "":
 		return imageResult(path, kind, content)
+	case strings.EqualFold(filepath.Ext(path), ".pdf"):
+		return h.pdfResult(name, path, str(in, "pages"), content)
+	case strings.EqualFold(filepath.Ext(path), ".ipynb"):
+		h.saw(path, content)
+		return notebookResult(name, content)
 	}
 	text, note := decoded(content)
 	limit, limited := number(in, "limit")
@@ -231,38 +229,4 @@ func sizeOf(n int) string {
 	}
 	s := strconv.FormatFloat(float64(n)/1024, 'f', 1, 64)
 	return strings.TrimSuffix(s, ".0") + "KB"
-}
-
-// imageKind is the media type that the file's name promises; "": none.
-func imageKind(path string) string {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".png":
-		return "image/png"
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".gif":
-		return "image/gif"
-	case ".webp":
-		return "image/webp"
-	}
-	return ""
-}
-
-func imageResult(path, kind string, content []byte) agent.ToolResult {
-	if len(content) == 0 {
-		return failure("Image file is empty: %s", path)
-	}
-	found := http.DetectContentType(content)
-	if !strings.HasPrefix(found, "image/") || imageKind("x."+strings.TrimPrefix(found, "image/")) == "" {
-		return failure("File has an image extension but its content is not a valid PNG/JPEG/GIF/WebP. Detected: unrecognized bytes (hex: % x). This usually means a download saved an error/login page instead of the image. Use `file \"%s\"` to confirm, or read it as text with Bash (e.g. `head -c 500`).", content[:min(len(content), 8)], path)
-	}
-	data := base64.StdEncoding.EncodeToString(content)
-	about := agent.Object{"base64": data, "type": kind, "originalSize": len(content)}
-	if c, _, err := image.DecodeConfig(bytes.NewReader(content)); err == nil {
-		about["dimensions"] = agent.Object{"originalWidth": c.Width, "originalHeight": c.Height, "displayWidth": c.Width, "displayHeight": c.Height}
-	}
-	return agent.ToolResult{
-		Content:    []any{agent.Object{"type": "image", "source": agent.Object{"type": "base64", "data": data, "media_type": found}}},
-		Structured: agent.Object{"type": "image", "file": about},
-	}
 }

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"path/filepath"
 	"testing"
@@ -22,7 +23,7 @@ func talked(t *testing.T, store string, change func(*sdk.Options), calls ...mode
 	t.Helper()
 	var steps []modelapi.Step
 	for _, c := range calls {
-		steps = append(steps, modelapi.Say(c))
+		steps = append(steps, modelapi.Say(c.WithID("toolu_"+rand.Text()))) // an id that was there before is dropped
 	}
 	server, o := started(t, append(steps, modelapi.Say(modelapi.Text("done")))...)
 	m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: server.URL() + "/v1"}})
