@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -230,8 +231,15 @@ func (e *engine) noteCalls(frame, message Object) {
 	for _, b := range blocks {
 		if block, ok := b.(Object); ok && block["type"] == "tool_use" {
 			id, _ := block["id"].(string)
-			e.mem.dangling = append(e.mem.dangling, openUse{id, uuid})
+			e.mem.open(id, uuid)
 		}
+	}
+}
+
+// open notes a call without a result. The second of an id is dropped: it gets no result.
+func (m *memory) open(id, line string) {
+	if !slices.ContainsFunc(m.dangling, func(o openUse) bool { return o.id == id }) {
+		m.dangling = append(m.dangling, openUse{id, line})
 	}
 }
 

@@ -137,7 +137,7 @@ func (s *Strand) DoReporting(fn func(ctx context.Context, report func(func())) e
 	if o == nil {
 		return ErrNoWake
 	}
-	if err := s.scope.cause(); err != nil {
+	if err := s.over(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -186,6 +186,15 @@ func (s *Strand) DoReporting(fn func(ctx context.Context, report func(func())) e
 	return result
 }
 
+// over returns why nothing may begin any more: the strand was aborted, or the agent has ended,
+// and its strands run to their ends.
+func (s *Strand) over() error {
+	if s.e.exit != nil {
+		return errOver
+	}
+	return s.scope.cause()
+}
+
 // Receive runs fn as a task and yields what it emits, as many values at a time as there
 // are. The task waits while limit values are not taken. emit returns false when the reader
 // has stopped; fn must then return, as when its context ends. The last pair has the error of
@@ -196,6 +205,10 @@ func Receive[T any](s *Strand, limit int, fn func(ctx context.Context, emit func
 		o := s.e.outside
 		if o == nil {
 			yield(nil, ErrNoWake)
+			return
+		}
+		if err := s.over(); err != nil {
+			yield(nil, err)
 			return
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())

@@ -308,3 +308,30 @@ func TestStrandsWorkAtOnce(t *testing.T) {
 	assert.Contains(t, out, "a ran")
 	assert.Contains(t, out, "b ran")
 }
+
+// gone is a port whose host is gone.
+type gone struct{ *wakePort }
+
+func (gone) Write([]byte) error { return io.ErrClosedPipe }
+
+// No task begins when the agent has ended.
+func TestNothingBeginsAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(promptLine)
+	var all tasks
+	began := 0
+	Run(Launch{}, gone{p}, Config{Dialect: Claude, Executor: &all, Turn: func(turn *Turn) error {
+		s := turn.Strand()
+		require.ErrorIs(t, s.Do(func(ctx context.Context) error {
+			<-ctx.Done()
+			return nil
+		}), errOver)
+		require.ErrorIs(t, s.Do(func(context.Context) error { began++; return nil }), errOver)
+		for _, err := range Receive(s, 1, func(context.Context, func(int) bool) error { began++; return nil }) {
+			require.ErrorIs(t, err, errOver)
+		}
+		return errOver
+	}})
+	all.Wait()
+	assert.Zero(t, began)
+}

@@ -103,7 +103,7 @@ func (e *engine) remember(in entry) {
 	for _, b := range blocks {
 		switch b.Type {
 		case "tool_use":
-			e.mem.dangling = append(e.mem.dangling, openUse{b.ID, in.UUID})
+			e.mem.open(b.ID, in.UUID)
 		case "tool_result":
 			e.mem.close(b.ToolUseID)
 		}

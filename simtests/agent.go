@@ -30,7 +30,7 @@ func (w *World) agent(s *scripted.Script, o *session.Options) *program {
 }
 
 // program has an agent play on a port where things go wrong.
-func (w *World) program(inner speaker, o *session.Options) *program {
+func (w *World) program(inner agent.Program, o *session.Options) *program {
 	return &program{w: w, inner: inner, restarts: o.MaxRestarts, maxLine: o.MaxLine, consumer: o.Limits.Consumer, calls: newToolCalls(false), sent: make(map[string]int)}
 }
 
@@ -43,10 +43,12 @@ type speaker interface {
 // program plays an agent on a port where things go wrong. It is that of one client.
 type program struct {
 	w        *World
-	inner    speaker
-	restarts int           // Options.MaxRestarts
-	maxLine  int           // Options.MaxLine; 0: the default
-	consumer time.Duration // Options.Limits.Consumer; 0: none
+	inner    agent.Program
+	backend  session.Backend // nil: the program itself
+	loop     *mind           // of an embedded agent
+	restarts int             // Options.MaxRestarts
+	maxLine  int             // Options.MaxLine; 0: the default
+	consumer time.Duration   // Options.Limits.Consumer; 0: none
 	calls    *toolCalls
 
 	// Guarded by the world's mutex.
@@ -65,7 +67,12 @@ type program struct {
 func (p *program) AgentName() string { return p.inner.AgentName() }
 
 // AgentDialect says whose CLI the agent speaks like.
-func (p *program) AgentDialect() agent.Dialect { return p.inner.AgentDialect() }
+func (p *program) AgentDialect() agent.Dialect {
+	if s, ok := p.inner.(speaker); ok {
+		return s.AgentDialect()
+	}
+	return agent.Claude
+}
 
 // ReadSession implements [agent.Archive].
 func (p *program) ReadSession(l agent.Launch, id string) ([]byte, error) {
@@ -77,6 +84,12 @@ func (p *program) ReadSession(l agent.Launch, id string) ([]byte, error) {
 
 // Serve implements [agent.Program].
 func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
+	f := p.begin(l, port)
+	return p.end(f, l, p.inner.Serve(l, f))
+}
+
+// begin begins a process.
+func (p *program) begin(l agent.Launch, port agent.Port) *faulty {
 	w := p.w
 	w.mu.Lock()
 	w.launched++
@@ -97,9 +110,20 @@ func (p *program) Serve(l agent.Launch, port agent.Port) agent.Exit {
 	f.stay = w.strike(lane, "", faultStay) != nil
 	w.note(Event{Kind: "note", Lane: lane, What: "starts"})
 	w.crowded(f)
-	id := w.lease.begins(f, l)
-	exit := p.inner.Serve(l, f)
-	w.lease.ends(f, id)
+	f.session = w.lease.begins(f, l)
+	if p.loop != nil {
+		p.loop.begins(lane, l)
+	}
+	return f
+}
+
+// end ends it, and returns how it ended.
+func (p *program) end(f *faulty, _ agent.Launch, exit agent.Exit) agent.Exit {
+	w, lane := p.w, f.lane
+	if p.loop != nil {
+		p.loop.over()
+	}
+	w.lease.ends(f, f.session)
 	if f.crashed != nil {
 		exit = *f.crashed
 	}
@@ -120,6 +144,7 @@ type faulty struct {
 	agent.Port
 	w        *World
 	lane     string
+	session  string // that the process runs; "": it is not known
 	p        *program
 	talk     *talk
 	trapTerm bool

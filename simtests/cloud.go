@@ -51,15 +51,20 @@ func (w *World) DialCloud(o *sdk.Options, s *cloudtest.Server) (*sdk.Client, err
 	return c, nil
 }
 
+// executor is that of the world's tasks.
+func (w *World) executor() session.Executor {
+	if e := w.sched.Config().Executor; e != nil {
+		return e
+	}
+	return kernel.GoExecutor{}
+}
+
 // serve has a service live in the world.
 func (w *World) serve(s *cloudtest.Server) {
 	if s.Exec != nil {
 		return
 	}
-	s.Clock, s.Exec = w.sched, w.sched.Config().Executor
-	if s.Exec == nil {
-		s.Exec = kernel.GoExecutor{}
-	}
+	s.Clock, s.Exec = w.sched, w.executor()
 	before := s.Fault
 	s.Fault = func(n int, r *cloudtest.Request) *cloudtest.Fault {
 		lane := w.sched.running()

@@ -5,10 +5,12 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent/cloud/cloudtest"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/model/modeltest"
 )
 
 // Fault is something that goes wrong in a world. Make one with the functions of
@@ -25,9 +27,13 @@ type Fault struct {
 	status int
 	text   string
 	cloud  func(*rand.Rand) cloudtest.Fault // of faultRequest and faultStream
-	from   time.Duration
-	until  time.Duration // 0: no end
-	most   int           // 0: no limit
+	model  func(*rand.Rand) modeltest.Fault // of faultModel
+	// command changes what a command does; of faultCommand.
+	command func(*rand.Rand, *Ran)
+	errno   syscall.Errno // of faultDisk
+	from    time.Duration
+	until   time.Duration // 0: no end
+	most    int           // 0: no limit
 }
 
 type faultKind int
@@ -68,6 +74,9 @@ const (
 	faultRequest // of the cloud, no stream
 	faultAnswer  // of the cloud, any
 	faultStream
+	faultModel
+	faultCommand
+	faultDisk
 )
 
 // P sets the probability, from 0 to 1, that the fault happens each time it could.

@@ -69,7 +69,10 @@ func label(f protocol.Frame) string {
 
 func (t *talk) line(kind, from, to string, line []byte) (protocol.Frame, bool) {
 	f, err := protocol.ParseFrame(bytes.TrimSuffix(line, []byte("\n")))
-	e := Event{Kind: kind, Lane: to, From: from, What: label(f)}
+	same := f
+	same.Raw = t.w.placeless(f.Raw)
+	e := Event{Kind: kind, Lane: to, From: from, What: label(same)}
+
 	if t.w.full {
 		e.Text = string(line[:min(len(line), maxText)])
 	}
@@ -80,6 +83,9 @@ func (t *talk) line(kind, from, to string, line []byte) (protocol.Frame, bool) {
 // agent sees a line of the agent's.
 func (t *talk) agent(line []byte) {
 	f, ok := t.line("agent", t.lane, "host", line)
+	if t.p.loop != nil {
+		t.p.loop.writes(f, line)
+	}
 	if !ok {
 		return
 	}
@@ -110,6 +116,9 @@ func (t *talk) agent(line []byte) {
 		a.message = string(body.Message.ID)
 		if k, ok := t.about(a); ok {
 			t.p.calls.asks(k)
+			if t.p.loop != nil {
+				t.p.loop.asks(a)
+			}
 		}
 		if body.Message.Method == "notifications/cancelled" {
 			t.cancelMCP(string(body.Message.Params.RequestID))
@@ -122,6 +131,9 @@ func (t *talk) agent(line []byte) {
 		if a := t.asks[f.RequestID]; a != nil && !a.cancelled {
 			a.cancelled = true
 			if k, ok := t.about(a); ok {
+				if t.p.loop != nil {
+					t.p.loop.givesUp(a)
+				}
 				t.p.calls.givesUp(k, t.w.sched.Now())
 			}
 		}
@@ -168,6 +180,9 @@ func (t *talk) host(line []byte) (drop bool) {
 		return false
 	case ok && f.Type == "control_request" && f.Subtype == "interrupt":
 		t.interrupted = true
+		if t.p.loop != nil {
+			t.p.loop.interrupted()
+		}
 		return false
 	case !ok || f.Type != "control_response":
 		return false
@@ -183,6 +198,9 @@ func (t *talk) host(line []byte) (drop bool) {
 	k, ok := t.about(a)
 	if !ok {
 		return a.dropped
+	}
+	if t.p.loop != nil {
+		t.p.loop.answered(a, f)
 	}
 	if a.subtype == "can_use_tool" {
 		var body struct {

@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -71,12 +72,25 @@ func (e Event) append(b []byte) []byte {
 	return b
 }
 
+// placeless is a text with a name in place of the world's directory, which differs in each
+// run.
+func (w *World) placeless(text []byte) []byte {
+	if w.dir == "" {
+		return text
+	}
+	folder := strings.ReplaceAll(w.dir, "/", "-") // as in the names of sessions' files
+	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(w.dir), []byte("/world")), []byte(folder), []byte("-world"))
+}
+
 // note adds an event to the trace.
 func (w *World) note(e Event) {
 	e.At = w.Elapsed()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count++
+	if w.dir != "" {
+		e.What = string(w.placeless([]byte(e.What)))
+	}
 	w.scratch = append(e.append(w.scratch[:0]), '\n')
 	_, _ = w.hash.Write(w.scratch) // never fails
 	if w.full {

@@ -169,6 +169,9 @@ func (w *World) onEvent(r session.EventRecord) {
 	if broken != "" {
 		w.Errorf("%s", broken)
 	}
+	if w.loops != nil {
+		w.loops.secret("an event", r.Event.String())
+	}
 	e := Event{Kind: kind, Lane: r.Session, What: what}
 	if w.full {
 		e.Text = r.Event.String()

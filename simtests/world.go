@@ -8,6 +8,7 @@ import (
 	"hash"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -70,6 +71,9 @@ type World struct {
 	soonest   time.Time      // that another one may be
 	delays    time.Duration  // before restarts of actors, in all
 	again     map[string]int // actors by session and name: starts after the first, less those that were decided
+
+	dirs, dir string // what World.Dir has made, and what it returns; "": nothing
+	loops     *minds // nil without an embedded agent
 }
 
 // outcome is what a run came to.
@@ -175,6 +179,12 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	}
 	w.end()
 	w.sched.Close()
+	if w.loops != nil {
+		w.loops.done()
+	}
+	if w.dirs != "" {
+		_ = os.RemoveAll(w.dirs) // it is in the directory for temporary files
+	}
 	for _, r := range w.relays {
 		r.close()
 	}
@@ -231,7 +241,9 @@ func (w *World) dial(o *sdk.Options, agent func(*sdk.Options) *program) (*sdk.Cl
 	}
 	own.Runtime = w.rt
 	p := agent(&own)
-	own.Backend = p
+	if own.Backend = p.backend; p.backend == nil {
+		own.Backend = p
+	}
 	if w.c.Level == Processes {
 		if err := w.asProcess(p, &own); err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,8 @@ type command struct {
 // commands are those of a session that have not ended.
 type commands struct {
 	mu   sync.Mutex
-	live map[*command]struct{}
-	over bool // the session has ended: nothing starts any more
+	live []*command // in the order of their starts
+	over bool       // the session has ended: nothing starts any more
 }
 
 func (r *commands) add(c *command) bool {
@@ -41,17 +42,14 @@ func (r *commands) add(c *command) bool {
 	if r.over {
 		return false
 	}
-	if r.live == nil {
-		r.live = map[*command]struct{}{}
-	}
-	r.live[c] = struct{}{}
+	r.live = append(r.live, c)
 	return true
 }
 
 func (r *commands) drop(c *command) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.live, c)
+	r.live = slices.DeleteFunc(r.live, func(o *command) bool { return o == c })
 }
 
 // errEnded is why a command does not start in a session that has ended.
@@ -62,11 +60,7 @@ func (r *commands) finish() (left []*command) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
-	//troupe:maporder they all end at once
-	for c := range r.live {
-		left = append(left, c)
-	}
-	return left
+	return slices.Clone(r.live)
 }
 
 // start starts a process. It is to be ended with end, in any case.

@@ -1,9 +1,11 @@
 package embedded
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,4 +104,42 @@ func TestALogThatWasCutOff(t *testing.T) {
 	require.ErrorAs(t, l.Sync(), &failed)
 	fails = ""
 	require.ErrorAs(t, l.Append("s.jsonl", line("h", "g")), &failed, "nobody knows what the disk has")
+}
+
+// A resumed conversation has the messages of the running one, wherever requests came between
+// its lines.
+func TestMessagesOfAResumedConversation(t *testing.T) {
+	t.Parallel()
+	const asks = "" // a request
+	line := func(kind, model, content string) string {
+		return `{"type":"` + kind + `","uuid":"u","message":{"id":"m","model":"` + model + `","content":` + content + `}}`
+	}
+	user := func(text string) string { return line("user", "", strconv.Quote(text)) }
+	result := line("user", "", `[{"type":"tool_result","tool_use_id":"c","content":"x"}]`)
+	call := line("assistant", "x", `[{"type":"tool_use","id":"c","name":"Read","input":{}}]`)
+	failed := line("assistant", synthetic, `[{"type":"text","text":"API Error"}]`)
+	for name, lines := range map[string][]string{
+		"a request fails":                       {user("a"), asks, failed, user("b"), asks},
+		"a request behind a result fails":       {user("a"), asks, call, result, asks, failed, user("b"), asks},
+		"a request is interrupted":              {user("a"), asks, user("[Request interrupted by user]"), user("b"), asks},
+		"a request behind a result, too":        {user("a"), asks, call, result, asks, user("[Request interrupted by user]"), user("b"), asks},
+		"a call is interrupted":                 {user("a"), asks, call, result, user("[Request interrupted by user for tool use]"), user("b"), asks},
+		"an empty answer":                       {user("a"), asks, user(emptyText), asks},
+		"an empty answer behind a result":       {user("a"), asks, call, result, asks, user(emptyText), asks, user("b"), asks},
+		"two prompts before a request":          {user("a"), user("b"), asks},
+		"a message that joins the turn":         {user("a"), asks, call, result, user("b"), asks},
+		"a line without content, then a prompt": {line("user", "", "[]"), user("b"), asks},
+	} {
+		running := &log{codec: model.NewAnthropic(model.AnthropicConfig{}).Codec()}
+		loaded := &log{codec: running.codec}
+		for _, l := range lines {
+			if l == asks {
+				running.conversation()
+				continue
+			}
+			running.fold([]byte(l))
+			loaded.fold([]byte(l))
+		}
+		assert.Equal(t, string(bytes.Join(running.conversation(), []byte("\n"))), string(bytes.Join(loaded.conversation(), []byte("\n"))), name)
+	}
 }

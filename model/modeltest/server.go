@@ -34,14 +34,14 @@ type Server struct {
 	open     int
 }
 
-// Anthropic returns a client of the server that speaks the Messages API. Of c, Client and
-// AfterFunc are the server's.
+// Anthropic returns a client of the server that speaks the Messages API. AfterFunc of c is the
+// server's, and so is Client if it is nil; a Client of the caller's has to lead to the server.
 func (s *Server) Anthropic(c model.Config) *model.Client {
 	return model.NewAnthropic(model.AnthropicConfig{Config: s.config(c)})
 }
 
-// OpenAI returns a client of the server that speaks chat completions. Of c, Client and
-// AfterFunc are the server's.
+// OpenAI returns a client of the server that speaks chat completions. It takes c as
+// [Server.Anthropic] does.
 func (s *Server) OpenAI(c model.Config) *model.Client {
 	return model.NewOpenAI(model.OpenAIConfig{Config: s.config(c)})
 }
@@ -50,7 +50,9 @@ func (s *Server) config(c model.Config) model.Config {
 	if c.URL == "" {
 		c.URL = "http://model.invalid/v1"
 	}
-	c.Client = &http.Client{Transport: s}
+	if c.Client == nil {
+		c.Client = &http.Client{Transport: s}
+	}
 	c.AfterFunc = func(d time.Duration, fn func()) func() bool { return s.clock().AfterFunc(d, fn).Stop }
 	return c
 }

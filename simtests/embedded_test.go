@@ -1,0 +1,165 @@
+package simtests_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/simtests"
+)
+
+// worker is a model that works in four steps, and then says that it is done. It is a function
+// of the conversation, so that a repeated request has the same answer, and no two calls of a
+// session are the same.
+func worker(r *modeltest.Request) *modeltest.Answer {
+	n, said := 0, 0 // answers, and those since the prompt
+	for _, m := range r.Messages {
+		if m.Role == model.Assistant {
+			n, said = n+1, said+1
+		} else if len(m.Blocks) > 0 && m.Blocks[len(m.Blocks)-1].Kind == model.Text {
+			said = 0
+		}
+	}
+	bash := func(format string) model.Block {
+		return modeltest.Call("Bash", map[string]any{"command": fmt.Sprintf(format, n)})
+	}
+	switch said {
+	case 0:
+		return modeltest.Say(modeltest.Thinking("where am I"), modeltest.Text("I look."), modeltest.Call("Read", map[string]any{"file_path": "a.txt"}), bash("cat a-%d"))
+	case 1:
+		return modeltest.Say(bash("cat b-%d"), bash("cat c-%d"), bash("pay %d"))
+	case 2:
+		return modeltest.Say(modeltest.Text("I write."),
+			modeltest.Call("Write", map[string]any{"file_path": fmt.Sprintf("new-%d.txt", n), "content": fmt.Sprintf("content %d\n", n)}),
+			modeltest.Call("Edit", map[string]any{"file_path": "a.txt", "old_string": "end\n", "new_string": fmt.Sprintf("line %d\nend\n", n)}))
+	case 3:
+		return modeltest.Say(bash("ship %d"))
+	}
+	return modeltest.Say(modeltest.Text(fmt.Sprintf("done after %d", n)))
+}
+
+// workplace is a directory with a file.
+func workplace(w *simtests.World) string {
+	dir := filepath.Join(w.Dir(), "work")
+	require.NoError(w, os.MkdirAll(dir, 0o700))
+	require.NoError(w, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\nend\n"), 0o600))
+	return dir
+}
+
+func TestEmbeddedInACalmWorld(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Twice: 1}, func(w *simtests.World) {
+		dir := workplace(w)
+		s := &modeltest.Server{Script: worker}
+		c := w.OpenEmbedded(&sdk.Options{Cwd: dir, CanUseTool: allowAll}, &simtests.Embedded{
+			Server: s, OpenAI: w.Rand().IntN(2) == 0, Rests: w.Rand().IntN(2) == 0, Unasked: []string{"cat "},
+		})
+		for i := range 2 {
+			turn, err := c.Send(w.Context(), sdk.UserText("work"))
+			require.NoError(w, err)
+			r, err := turn.Result(w.Context())
+			require.NoError(w, err)
+			assert.Equal(w, fmt.Sprintf("done after %d", 4+5*i), r.Result)
+		}
+		require.NoError(w, c.Close(w.Context()))
+		content, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+		require.NoError(w, err)
+		assert.Equal(w, "one\nline 2\nline 7\nend\n", string(content))
+	})
+}
+
+// embeddedWeather is all that goes wrong about an embedded agent.
+func embeddedWeather() []simtests.Fault {
+	all := append(simtests.ModelFaults(0.03), simtests.CommandFaults(0.05)...)
+	return append(append(all, simtests.DiskFaults(0.01)...),
+		simtests.AgentCrash(0.01), simtests.CrashInTool(0.03), simtests.CrashWaiting(0.02, 5*time.Second), simtests.CancelInFlight(0.05),
+		simtests.StallStdout(0.01, time.Second), simtests.BlockStdin(0.03, 3*time.Second), simtests.SplitWrites(0.02),
+		simtests.SlowCallback(0.1, "", 20*time.Second), simtests.PanicCallback(0.03, ""), simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.03, ""),
+		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.0005),
+	)
+}
+
+// embeddedWork is a user of embedded agents, who interrupts, passivates, resumes and forks.
+func embeddedWork(w *simtests.World) {
+	dir := workplace(w)
+	e := &simtests.Embedded{
+		Server: &modeltest.Server{Script: worker}, OpenAI: w.Rand().IntN(4) == 0, Rests: w.Rand().IntN(2) == 0, Unasked: []string{"cat "},
+		Run: func(command string) simtests.Ran {
+			return simtests.Ran{Output: command + "\n", Takes: time.Duration(w.Rand().IntN(3)) * time.Second}
+		},
+	}
+	w.Faults(embeddedWeather()...)
+	id, fork := "", false
+	for range 1 + w.Rand().IntN(3) {
+		next := embeddedTalk(w, e, dir, id, fork)
+		if next == "" {
+			break
+		}
+		id, fork = next, w.Rand().IntN(3) == 0
+	}
+	w.Run()
+}
+
+// embeddedTalk is one client. It returns the session's id.
+func embeddedTalk(w *simtests.World, e *simtests.Embedded, dir, resume string, fork bool) string {
+	o := &sdk.Options{
+		Cwd: dir, Resume: resume, ForkSession: fork && resume != "", MaxRestarts: w.Rand().IntN(3), MaxTurns: sdk.Some(8 + w.Rand().IntN(30)),
+		CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			if w.Rand().IntN(5) == 0 {
+				return sdk.Deny("not now"), nil
+			}
+			return sdk.Allow(), nil
+		},
+	}
+	if w.Rand().IntN(2) == 0 {
+		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			if w.Rand().IntN(8) == 0 {
+				return sdk.DenyPreToolUse("a hook says no"), nil
+			}
+			return sdk.PreToolUseOutput{}, nil
+		})}
+	}
+	if o.MaxRestarts > 0 && w.Rand().IntN(2) == 0 {
+		o.Recovery = []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport}[w.Rand().IntN(3)]
+	}
+	c, err := w.DialEmbedded(o, e)
+	if err != nil {
+		return ""
+	}
+	w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
+	for range 1 + w.Rand().IntN(3) {
+		turn, err := c.Send(w.Context(), sdk.UserText("work"))
+		if err != nil {
+			break
+		}
+		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Minute)
+		if w.Rand().IntN(3) == 0 {
+			w.Sleep(time.Duration(w.Rand().IntN(8000)) * time.Millisecond)
+			_, _ = c.Interrupt(ctx) // it may have died
+		}
+		r, err := turn.Result(ctx)
+		cancel()
+		w.Sometimes("a turn ends well", err == nil && !r.Failed())
+		w.Sometimes("a turn fails", err != nil || r.Failed())
+		if w.Rand().IntN(4) == 0 {
+			_ = c.Passivate(w.Context()) // it may be in use, or over
+		}
+	}
+	_ = c.Close(w.Context()) // one that has died says so
+	return c.SessionID()
+}
+
+func TestEmbedded(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(60), First: 2_000_000}, embeddedWork)
+}

@@ -1,0 +1,90 @@
+package simtests
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/agent-troupe/troupe/model"
+)
+
+// tokens is how results count what was used.
+type tokens struct {
+	Input       int     `json:"input_tokens"`
+	Output      int     `json:"output_tokens"`
+	CacheRead   int     `json:"cache_read_input_tokens"`
+	CacheWrite  int     `json:"cache_creation_input_tokens"`
+	InputOf     int     `json:"inputTokens"` // in modelUsage
+	OutputOf    int     `json:"outputTokens"`
+	CacheReadOf int     `json:"cacheReadInputTokens"`
+	CostOf      float64 `json:"costUSD"`
+}
+
+// ends holds the result of a turn against the turn: what it says of its use is what the
+// answers of the model have used, its calls have their results, and none of its commands
+// still runs. mu is held.
+func (m *mind) ends(in *frame) (wrong []string) {
+	for _, id := range m.order {
+		u := m.uses[id]
+		if u == nil || u.message == "" {
+			continue
+		}
+		if u.results == 0 && !in.IsError {
+			wrong = append(wrong, fmt.Sprintf("results: the turn of %s ends, and the call %s has no result", m.lane, id))
+		}
+	}
+	if left := m.running(false); len(left) > 0 {
+		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and these commands run: %s", m.lane, strings.Join(left, ", ")))
+	}
+	m.all = append(m.all, m.turn...)
+	wrong = append(wrong, m.used("the turn", m.turn, in.Usage.Input, in.Usage.Output, in.Usage.CacheRead)...)
+	var all tokens
+	cost := 0.0
+	for _, name := range sortedKeys(in.ByModel) {
+		u := in.ByModel[name]
+		all.Input, all.Output, all.CacheRead = all.Input+u.InputOf, all.Output+u.OutputOf, all.CacheRead+u.CacheReadOf
+		cost += u.CostOf
+	}
+	if len(in.ByModel) > 0 {
+		wrong = append(wrong, m.used("the process", m.all, all.Input, all.Output, all.CacheRead)...)
+		if diff := cost - in.Cost; diff > 1e-9 || diff < -1e-9 {
+			wrong = append(wrong, fmt.Sprintf("usage: %s says that it has cost %v, and its models %v", m.lane, in.Cost, cost))
+		}
+	}
+	m.turn, m.cut = nil, false
+	return wrong
+}
+
+// used holds what a result says against the answers. An answer that was read and has no
+// block, and one that an interrupt met, may count or not.
+func (m *mind) used(of string, answers []int, input, output, cached int) []string {
+	var least, most model.Usage
+	add := func(to *model.Usage, u model.Usage) {
+		to.Input, to.Output, to.CacheRead = to.Input+u.Input, to.Output+u.Output, to.CacheRead+u.CacheRead
+	}
+	for _, n := range answers {
+		a := m.w.loops.answers[n]
+		switch {
+		case a.framed && a.whole:
+			add(&least, a.usage)
+			add(&most, a.usage)
+		case a.framed || a.whole:
+			add(&most, a.usage)
+		}
+	}
+	if input < least.Input || input > most.Input || output < least.Output || output > most.Output || cached < least.CacheRead || cached > most.CacheRead {
+		return []string{fmt.Sprintf("usage: %s says that %s has used %d, %d and %d tokens, and its answers at least %d, %d and %d and at most %d, %d and %d", m.lane, of,
+			input, output, cached, least.Input, least.Output, least.CacheRead, most.Input, most.Output, most.CacheRead)}
+	}
+	return nil
+}
+
+// numberIn is the number of an answer by its id; 0: it is not one of the server's.
+func numberIn(id string) int {
+	_, text, _ := strings.Cut(strings.Replace(id, "chatcmpl-", "chatcmpl_", 1), "_")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
+}

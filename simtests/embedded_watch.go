@@ -1,0 +1,445 @@
+package simtests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// mind is the embedded agent of one client, as the oracles see it. The world's mutex guards
+// what changes.
+type mind struct {
+	w     *World
+	p     *program
+	e     *Embedded
+	n     int    // from 1
+	dir   string // of sessions
+	cwd   string
+	kept  bool // sessions are stored
+	asked bool // effects need the permission of CanUseTool
+	hooks int  // PreToolUse hooks of all tools
+
+	lives   bool   // a process runs
+	lane    string // of it
+	forked  string // the session that the process has begun from, as a fork
+	session string
+	head    string // of the requests of the process, before their messages
+	open    int    // answers of the model that are read
+	procs   []*shell
+	uses    map[string]*use
+	order   []string // ids of uses
+	turn    []int    // answers that the turn has, by number
+	all     []int    // those of the process
+	cut     bool     // the turn was interrupted
+	invalid bool     // a request had an invalid conversation
+	files   map[string]string
+	size    map[string]int64
+	logs    map[string]*stored
+}
+
+// use is a call of a tool, of one answer.
+type use struct {
+	id, name, message string
+	command           string // as it may run
+	path              string
+	input             string
+	hooked, hooks     int // hooks that were asked, and that have answered
+	denied            bool
+	allowed           bool
+	background        bool
+	ran, results      int
+}
+
+// mind makes the watch of a client.
+func (ms *minds) mind(p *program, o *sdk.Options, e *Embedded) *mind {
+	m := &mind{
+		w: ms.w, p: p, e: e, kept: o.PersistSession.Or(true), cwd: o.Cwd, size: make(map[string]int64), logs: make(map[string]*stored),
+		asked: o.CanUseTool != nil && (o.PermissionMode == "" || o.PermissionMode == sdk.ModeDefault) && len(o.AllowedTools) == 0 && o.Policy == nil,
+	}
+	for _, h := range o.Hooks {
+		if h.Event == protocol.HookPreToolUse && h.Matcher == "" {
+			m.hooks++
+		}
+	}
+	ms.w.mu.Lock()
+	defer ms.w.mu.Unlock()
+	ms.all = append(ms.all, m)
+	m.n = len(ms.all)
+	return m
+}
+
+// keeps reports whether the agent stores its sessions.
+func (m *mind) keeps() bool { return m.kept }
+
+// begins is the start of a process.
+func (m *mind) begins(lane string, l agent.Launch) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	m.lives, m.lane, m.head, m.forked = true, lane, "", ""
+	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
+	m.files = make(map[string]string)
+	for i, a := range l.Args {
+		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
+			m.forked = id
+		} else if a == "--resume" && i+1 < len(l.Args) && slices.Contains(l.Args, "--fork-session") {
+			m.forked = l.Args[i+1]
+		}
+	}
+}
+
+// over is the end of a process: nothing that it began is left.
+func (m *mind) over() {
+	m.w.mu.Lock()
+	m.lives = false
+	open, left := m.open, m.running(true)
+	m.w.mu.Unlock()
+	if open > 0 {
+		m.w.Errorf("tasks: %s has ended, and reads %d answers of the model", m.lane, open)
+	}
+	if len(left) > 0 {
+		m.w.Errorf("tasks: %s has ended, and these commands run: %s", m.lane, strings.Join(left, ", "))
+	}
+}
+
+// alive checks that a process runs, since one of its tasks does something.
+func (m *mind) alive(what string) {
+	m.w.mu.Lock()
+	lives := m.lives
+	m.w.mu.Unlock()
+	if !lives {
+		m.w.Errorf("tasks: %s has ended, and one of its tasks %s", m.lane, what)
+	}
+}
+
+// interrupted notes that the host interrupts the turn.
+func (m *mind) interrupted() {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	m.cut = true
+}
+
+// asks checks the order of the gates: permission is asked when the hooks have answered.
+func (m *mind) asks(a *asked) {
+	m.w.mu.Lock()
+	u := m.use(a.tool)
+	var wrong string
+	if a.event == string(protocol.HookPreToolUse) {
+		u.hooked++
+	} else if a.subtype == "can_use_tool" && (u.hooks < u.hooked || u.hooked < m.hooks) {
+		wrong = fmt.Sprintf("gated: %s asks for permission for %s when %d of %d hooks have answered", m.lane, u.id, u.hooks, max(u.hooked, m.hooks))
+	}
+	m.w.mu.Unlock()
+	if wrong != "" {
+		m.w.Errorf("%s", wrong)
+	}
+}
+
+// givesUp notes that the agent does not wait for a hook any more, which does not deny then.
+func (m *mind) givesUp(a *asked) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if a.event == string(protocol.HookPreToolUse) {
+		m.use(a.tool).hooks++
+	}
+}
+
+// answered takes the host's answer to a question about a call.
+func (m *mind) answered(a *asked, f protocol.Frame) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if a.tool == "" || a.dropped || a.cancelled {
+		return
+	}
+	u := m.use(a.tool)
+	switch {
+	case a.event == string(protocol.HookPreToolUse):
+		u.hooks++
+		u.denied = u.denied || denies(f)
+	case a.subtype == "can_use_tool":
+		var body struct {
+			Behavior string          `json:"behavior"`
+			Input    json.RawMessage `json:"updatedInput"`
+		}
+		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
+		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 {
+			u.takes(m.cwd, body.Input)
+		}
+	}
+}
+
+// use is what is known of a call; mu is held.
+func (m *mind) use(id string) *use {
+	u := m.uses[id]
+	if u == nil {
+		u = &use{id: id}
+		m.uses[id] = u
+		m.order = append(m.order, id)
+	}
+	return u
+}
+
+// takes takes the input of a call.
+func (u *use) takes(cwd string, input json.RawMessage) {
+	var in struct {
+		Command    string `json:"command"`
+		Path       string `json:"file_path"`
+		Background bool   `json:"run_in_background"`
+	}
+	_ = json.Unmarshal(input, &in) // one of another form has neither
+	u.command, u.path, u.background, u.input = in.Command, in.Path, in.Background, string(input)
+	if u.path != "" && !filepath.IsAbs(u.path) {
+		u.path = filepath.Join(cwd, u.path)
+	}
+}
+
+// frame is what the oracles read of a line of the agent's.
+type frame struct {
+	UUID    string  `json:"uuid"`
+	Session string  `json:"session_id"`
+	Parent  *string `json:"parent_tool_use_id"`
+	Message struct {
+		ID      string          `json:"id"`
+		Model   string          `json:"model"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+	Usage   tokens            `json:"usage"`
+	ByModel map[string]tokens `json:"modelUsage"`
+	Cost    float64           `json:"total_cost_usd"`
+	IsError bool              `json:"is_error"`
+	Ran     json.RawMessage   `json:"tool_use_result"`
+}
+
+// blocks are those of a message.
+func blocksIn(content json.RawMessage) []blockIn {
+	var all []blockIn
+	_ = json.Unmarshal(content, &all) // a text has no blocks
+	return all
+}
+
+type blockIn struct {
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	ToolUse string          `json:"tool_use_id"`
+	Content json.RawMessage `json:"content"`
+	IsError bool            `json:"is_error"`
+}
+
+// writes looks at a line that the agent writes.
+func (m *mind) writes(f protocol.Frame, line []byte) {
+	if bytes.Contains(line, []byte(theKey)) {
+		m.w.Errorf("secret: %s writes the key: %.300s", m.lane, line)
+	}
+	switch f.Type {
+	case "assistant", "user", "result":
+	default:
+		return
+	}
+	var in frame
+	if json.Unmarshal(f.Raw, &in) != nil || in.Parent != nil {
+		return
+	}
+	var wrong []string
+	m.w.mu.Lock()
+	kept := false
+	switch f.Type {
+	case "assistant":
+		kept = true
+		m.says(&in)
+	case "user":
+		for _, b := range blocksIn(in.Message.Content) {
+			if b.Type != "tool_result" {
+				continue
+			}
+			kept = true
+			u := m.use(b.ToolUse)
+			u.background = u.background || bytes.Contains(in.Ran, []byte(`"backgroundTaskId":"`))
+			if u.results++; u.results > 1 {
+				wrong = append(wrong, fmt.Sprintf("results: %s writes %d results of the call %s", m.lane, u.results, u.id))
+			}
+			if slices.ContainsFunc(m.procs, func(p *shell) bool { return p.use == u && !u.background && p.there() }) {
+				wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of the call %s, whose command still runs: %s", m.lane, u.id, u.command))
+			}
+		}
+	case "result":
+		wrong = m.ends(&in)
+	}
+	m.w.mu.Unlock()
+	m.w.mu.Lock()
+	full := m.w.happened(faultDisk)
+	m.w.mu.Unlock()
+	if kept && !full && m.keeps() && in.UUID != "" && !m.log(in.Session).uuids[in.UUID] {
+		wrong = append(wrong, fmt.Sprintf("recorded: %s writes %s, which is not stored: %.200s", m.lane, f.Type, line))
+	}
+	for _, text := range wrong {
+		m.w.Errorf("%s", text)
+	}
+}
+
+// says takes an assistant frame; mu is held.
+func (m *mind) says(in *frame) {
+	if in.Message.Model == "<synthetic>" {
+		return
+	}
+	if n := numberIn(in.Message.ID); n > 0 && m.w.loops.answers[n] != nil {
+		m.w.loops.answers[n].framed = true
+	}
+	for _, b := range blocksIn(in.Message.Content) {
+		if b.Type != "tool_use" {
+			continue
+		}
+		switch old := m.uses[b.ID]; {
+		case old == nil:
+		case old.message == in.Message.ID: // the second of an id is dropped
+			continue
+		case old.message != "": // the id of an earlier call
+			delete(m.uses, b.ID)
+		}
+		u := m.use(b.ID)
+		u.name, u.message = b.Name, in.Message.ID
+		u.takes(m.cwd, b.Input)
+	}
+}
+
+// effect checks that a call may have its effect now.
+func (m *mind) effect(find func(*use) bool, what, token string) *use {
+	m.alive(what)
+	w := m.w
+	w.mu.Lock()
+	var u *use
+	for _, id := range m.order {
+		if o := m.uses[id]; o != nil && o.message != "" && find(o) {
+			u = o
+		}
+	}
+	session, lane := m.session, m.lane
+	if u == nil {
+		w.mu.Unlock()
+		w.Errorf("gated: %s %s, and no call says so", lane, what)
+		return nil
+	}
+	u.ran++
+	one := *u
+	key := session + "\x00" + token
+	before := w.loops.ran[key]
+	w.loops.ran[key] = u.id
+	hooks := m.hooks
+	w.mu.Unlock()
+	free := slices.ContainsFunc(m.e.Unasked, func(s string) bool { return one.command != "" && strings.HasPrefix(one.command, s) })
+	switch {
+	case one.ran > 1, before != "":
+		w.Errorf("once: %s %s again: call %s, and it did for %q before", lane, what, one.id, before)
+	case one.denied:
+		w.Errorf("gated: %s %s: call %s, which a hook has denied", lane, what, one.id)
+	case one.hooks < max(one.hooked, hooks):
+		w.Errorf("gated: %s %s: call %s, and %d of %d hooks have answered", lane, what, one.id, one.hooks, max(one.hooked, hooks))
+	case m.asked && !free && !one.allowed:
+		w.Errorf("gated: %s %s: call %s, which was not allowed", lane, what, one.id)
+	case one.results > 0:
+		w.Errorf("once: %s %s: call %s, which has its result", lane, what, one.id)
+	case m.keeps() && m.log(session).uses[one.id] == 0:
+		w.Errorf("recorded: %s %s: call %s, which is not stored", lane, what, one.id)
+	}
+	return u
+}
+
+// onDisk is the disk of the agent: it fails as the world wants.
+func (m *mind) onDisk(op, path string) error {
+	if op != "read" || !strings.HasPrefix(path, m.dir) { // the host reads sessions that have ended
+		m.alive(op + "s " + filepath.Base(path))
+	}
+	if op == "rename" && strings.HasPrefix(path, m.cwd) {
+		w := m.w
+		u := m.effect(func(u *use) bool { return u.path == path && u.results == 0 && (u.name == "Write" || u.name == "Edit") }, "changes "+filepath.Base(path), m.change(path))
+		if u != nil {
+			w.note(Event{Kind: "effect", Lane: w.sched.running(), What: u.name + " " + filepath.Base(path)})
+		}
+	}
+	return m.w.diskFails(op, path)
+}
+
+// change names a change of a file: the call's input.
+func (m *mind) change(path string) string {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	for _, id := range slices.Backward(m.order) {
+		if u := m.uses[id]; u != nil && u.path == path && u.results == 0 {
+			return path + "\x00" + u.input
+		}
+	}
+	return path
+}
+
+// stored is what the file of a session has.
+type stored struct {
+	uuids         map[string]bool
+	uses, results map[string]int
+}
+
+// log reads the file of a session.
+func (m *mind) log(session string) *stored {
+	name := filepath.Join(m.dir, filepath.FromSlash(agent.SessionFile(m.cwd, session)))
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return &stored{}
+	}
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if l := m.logs[name]; l != nil && m.size[name] == int64(len(content)) {
+		return l
+	}
+	l := &stored{make(map[string]bool), make(map[string]int), make(map[string]int)}
+	for line := range bytes.Lines(content) {
+		var in frame
+		if json.Unmarshal(line, &in) != nil {
+			continue // cut off by a death
+		}
+		l.uuids[in.UUID] = true
+		for _, b := range blocksIn(in.Message.Content) {
+			switch b.Type {
+			case "tool_use":
+				l.uses[b.ID]++
+			case "tool_result":
+				l.results[b.ToolUse]++
+			}
+		}
+	}
+	m.logs[name], m.size[name] = l, int64(len(content))
+	return l
+}
+
+// secret checks a text for the key.
+func (ms *minds) secret(where, text string) {
+	if strings.Contains(text, theKey) {
+		ms.w.Errorf("secret: the key is in %s: %.300s", where, text)
+	}
+}
+
+// done checks that nothing is left when the world has ended.
+func (ms *minds) done() {
+	for _, m := range ms.all {
+		if m.open > 0 || len(m.running(true)) > 0 {
+			ms.w.Errorf("tasks: the world has ended, and client %d reads %d answers and runs %v", m.n, m.open, m.running(true))
+		}
+	}
+	_ = filepath.WalkDir(ms.w.Dir(), func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // what cannot be read has no key
+		}
+		content, _ := os.ReadFile(path) // the same
+		ms.secret("the file "+filepath.Base(path), string(content))
+		if strings.Contains(d.Name(), ".tmp.") {
+			ms.w.Errorf("tasks: a tool has left the file %s", d.Name())
+		}
+		return nil
+	})
+}
