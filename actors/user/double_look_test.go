@@ -90,20 +90,9 @@ func (s *side) InitFailure() error {
 	return s.failed
 }
 
-// GatesOff is why the agent must stop, or nil.
-func (s *side) GatesOff() error {
-	if seen := s.Told().GatesOff; seen != "" {
-		return &session.GatesOffError{Seen: seen}
-	}
-	return nil
-}
-
 // BackgroundTasks lists those that live.
 func (s *side) BackgroundTasks() []protocol.BackgroundTask {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.box.Routing().LiveTasks()
 }
-
-// AuthExpired is the exit of an agent whose login has expired.
-func (s *side) AuthExpired(reason string) { s.Tell(machine.AuthLost{Reason: reason}) }

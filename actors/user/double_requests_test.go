@@ -58,13 +58,6 @@ func (s *side) Take(kind session.Kind) []*Request {
 	return taken
 }
 
-// Waiting reports whether there are some.
-func (s *side) Waiting(kind session.Kind) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.open, func(r *Request) bool { return r.Kind == kind && !r.taken })
-}
-
 // Scope binds a context to a request. It reports false if the request is over.
 func (s *side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 	s.mu.Lock()
@@ -81,11 +74,6 @@ func (s *side) Scope(r *Request, cancel context.CancelCauseFunc) bool {
 // Answer gives a success, or an error.
 func (s *side) Answer(r *Request, response json.RawMessage, errText string) bool {
 	return s.answer(r, machine.Answered{Response: response, ErrText: errText})
-}
-
-// Refuse gives an error with a code.
-func (s *side) Refuse(r *Request, text, code string) bool {
-	return s.answer(r, machine.Answered{ErrText: text, Code: code})
 }
 
 // Fail answers without a callback.
@@ -108,11 +96,6 @@ func (s *side) answer(r *Request, a machine.Answered) bool {
 // FailTaken is the death of a callback actor.
 func (s *side) FailTaken(kind session.Kind, reason string) {
 	s.failTaken(reason, func(r *Request) bool { return r.Kind == kind })
-}
-
-// FailAllTaken is the death of all of them.
-func (s *side) FailAllTaken(reason string) {
-	s.failTaken(reason, func(*Request) bool { return true })
 }
 
 func (s *side) failTaken(reason string, which func(*Request) bool) {

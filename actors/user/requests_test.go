@@ -1,11 +1,9 @@
 package user_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,26 +54,6 @@ func (r *rig) answers() []string {
 
 func deny(reason string) string { return fmt.Sprintf(`{"behavior":"deny","message":%q}`, reason) }
 
-func TestRequestsAreSortedByKind(t *testing.T) {
-	t.Parallel()
-	for subtype, kind := range map[string]session.Kind{
-		"can_use_tool": session.KindPermission, "hook_callback": session.KindHook, "mcp_message": session.KindMCP,
-		"get_model_policy": session.KindModelPolicy, "elicitation": session.KindInquiry, "of_next_week": session.KindOther, "": session.KindOther,
-	} {
-		r := newRig(t)
-		r.read(request("x", subtype))
-		if kind == session.KindOther {
-			assert.Equal(t, []string{strings.TrimSpace("x Unsupported control request subtype: " + subtype)}, r.answers())
-			continue
-		}
-		assert.True(t, r.TakeDue().Kinds[kind])
-		taken := r.Take(kind)
-		require.Len(t, taken, 1)
-		assert.Equal(t, "x", taken[0].ID)
-		assert.Empty(t, r.Take(kind), "each is taken once")
-	}
-}
-
 func TestRequestsAreTakenOldestFirst(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -89,64 +67,6 @@ func TestRequestsAreTakenOldestFirst(t *testing.T) {
 	}
 	assert.Equal(t, want, got)
 	assert.Equal(t, 300, r.Gates())
-}
-
-func TestARequestIsAnsweredOnce(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	assert.True(t, r.Answer(q, json.RawMessage(allow), ""))
-	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
-	assert.False(t, r.Answer(q, nil, "no"))
-	assert.False(t, r.Fail(q, "no", errNoDecision))
-	assert.Equal(t, []string{"p " + allow}, r.answers())
-	assert.Equal(t, []*session.LateAnswer{{Kind: "permission", RequestID: "p"}, {Kind: "permission", RequestID: "p"}}, eventsOf[*session.LateAnswer](r))
-	assert.Zero(t, r.Gates())
-	assert.Zero(t, r.Unanswered())
-}
-
-func TestFormsOfAnswers(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.read(request("a", "hook_callback"), request("b", "hook_callback"), request("c", "hook_callback"), request("d", "hook_callback"))
-	taken := r.Take(session.KindHook)
-	assert.True(t, r.Answer(taken[0], nil, ""))
-	assert.True(t, r.Answer(taken[1], json.RawMessage("null"), ""))
-	assert.True(t, r.Answer(taken[2], nil, "went wrong"))
-	assert.True(t, r.Answer(taken[3], json.RawMessage("{"), ""))
-	lines := r.wrote()
-	require.Len(t, lines, 4)
-	assert.NotContains(t, lines[0], `"response":null`)
-	assert.Contains(t, lines[1], `"response":null`)
-	assert.Contains(t, lines[2], `"error":"went wrong"`)
-	assert.Contains(t, lines[3], "the answer could not be encoded", "what is no JSON is no answer")
-	assert.Len(t, eventsOf[*session.CallbackFailed](r), 1)
-}
-
-func TestARepeatedIDIsNotRunAgain(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	r.read(permission("p"))
-	assert.Empty(t, r.Take(session.KindPermission), "while it is in flight")
-	assert.Empty(t, r.wrote())
-	r.Answer(q, json.RawMessage(allow), "")
-	first := r.wrote()
-	require.Len(t, first, 1)
-
-	r.read(permission("p"), permission("p"))
-	assert.Empty(t, r.Take(session.KindPermission), "nor later")
-	assert.Equal(t, []string{first[0], first[0]}, r.wrote(), "the same bytes")
-	assert.Len(t, eventsOf[*session.RepeatedRequest](r), 3)
-	assert.Zero(t, r.Unanswered())
-}
-
-func TestARepeatedIDAfterADenyIsDenied(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.Fail(r.ask("p"), "no", errNoDecision)
-	r.read(permission("p"))
-	assert.Equal(t, []string{"p " + deny("no"), "p " + deny("no")}, r.answers())
 }
 
 func TestReportsAreShort(t *testing.T) {
@@ -163,103 +83,6 @@ func TestReportsAreShort(t *testing.T) {
 		assert.Less(t, len(fmt.Sprint(e)), 600, "%T", e)
 		assert.Contains(t, fmt.Sprint(e), "xxx…")
 	}
-}
-
-func TestTheAgentTakesARequestBack(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	require.True(t, r.Scope(q, cancel))
-	r.read(cancelRequest("p"))
-	require.Error(t, ctx.Err(), "the callback's scope ends")
-	assert.Zero(t, r.Gates())
-	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
-	assert.Empty(t, r.wrote(), "no answer")
-	assert.Len(t, eventsOf[*session.LateAnswer](r), 1)
-	again := r.ask("p")
-	assert.True(t, r.Answer(again, json.RawMessage(allow), ""), "asked again it is a new request")
-	assert.Equal(t, []string{"p " + allow}, r.answers())
-}
-
-func TestTheAgentTakesARequestBackBeforeAnybodyTookIt(t *testing.T) {
-	t.Parallel()
-	for _, alias := range []string{"control_cancel_request", "control_cancel"} {
-		r := newRig(t)
-		r.read(permission("p"), strings.Replace(cancelRequest("p"), "control_cancel_request", alias, 1))
-		assert.Empty(t, r.Take(session.KindPermission))
-		assert.Zero(t, r.Unanswered())
-	}
-}
-
-func TestTheAgentTakesARequestBackBeforeItsCallbackRuns(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	r.read(cancelRequest("p"))
-	assert.False(t, r.Scope(q, func(error) { t.Error("never bound") }))
-}
-
-func TestACancelAfterTheAnswer(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.Answer(r.ask("p"), json.RawMessage(allow), "")
-	r.read(cancelRequest("p"), cancelRequest("nobody"))
-	assert.Len(t, r.wrote(), 1)
-	r.read(permission("p"))
-	assert.Len(t, r.wrote(), 1, "the answer stands")
-}
-
-func TestAnAnswerEndsTheScope(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	require.True(t, r.Scope(q, cancel))
-	r.Fail(q, "no", errNoDecision)
-	require.ErrorIs(t, context.Cause(ctx), errNoDecision)
-	assert.False(t, r.Scope(q, func(error) { t.Error("never bound") }))
-}
-
-func TestClosingDeniesEverything(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	taken := r.ask("a")
-	r.read(permission("b"), request("h", "hook_callback"), request("e", "elicitation"))
-	r.BeginClosing(true)
-	assert.Equal(t, []string{
-		"a " + deny("the session is closing"), "b " + deny("the session is closing"),
-		"h the session is closing", "e the session is closing",
-	}, r.answers(), "in the order they came")
-	assert.Empty(t, r.Take(session.KindPermission))
-	assert.False(t, r.Answer(taken, json.RawMessage(allow), ""), "an allow that comes after the deny")
-
-	r.read(permission("c"))
-	assert.Equal(t, []string{"c " + deny("the session is closing")}, r.answers(), "at once")
-	assert.Empty(t, r.Take(session.KindPermission))
-}
-
-func TestTheEndDeniesWhatIsLeft(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	r.Terminate(errors.New("broken"))
-	assert.Equal(t, []string{"p " + deny("the session has ended")}, r.answers())
-	assert.False(t, r.Answer(q, json.RawMessage(allow), ""))
-	assert.Empty(t, r.wrote())
-}
-
-func TestAnActorThatDiesFailsWhatItHadTaken(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.ask("a")
-	r.read(request("h", "hook_callback"), permission("b"))
-	r.FailTaken(session.KindPermission, "gone")
-	assert.Equal(t, []string{"a " + deny("gone")}, r.answers())
-	assert.Len(t, r.Take(session.KindPermission), 1, "what was not taken waits for the next")
-	assert.Len(t, r.Take(session.KindHook), 1)
-	r.FailAllTaken("all gone")
-	assert.Equal(t, []string{"b " + deny("all gone"), "h all gone"}, slices.Sorted(slices.Values(r.answers())))
 }
 
 func TestAnAnswerThatDoesNotFitBecomesADeny(t *testing.T) {
@@ -299,15 +122,6 @@ func TestClassesOfLines(t *testing.T) {
 	}, r.out.as)
 }
 
-func TestNobodyIsLeftToBeAnswered(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	q := r.ask("p")
-	r.SetOutlet(nil)
-	assert.True(t, r.Answer(q, json.RawMessage(allow), ""))
-	assert.Zero(t, r.Unanswered())
-}
-
 func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *sideConfig) {
@@ -315,20 +129,6 @@ func TestADenialThatCannotBeEncodedIsAnError(t *testing.T) {
 	})
 	r.Fail(r.ask("p"), "no", errNoDecision)
 	assert.Equal(t, []string{"p no"}, r.answers())
-}
-
-func TestOpenRequestsAreBounded(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, limits(session.Limits{Requests: 2}))
-	first := r.ask("a")
-	r.read(permission("b"), request("h", "hook_callback"))
-	assert.Equal(t, []string{"h too many requests are open"}, r.answers())
-	assert.Empty(t, r.Take(session.KindHook))
-	r.Answer(first, json.RawMessage(allow), "")
-	r.wrote()
-	r.read(request("i", "hook_callback"))
-	assert.Empty(t, r.wrote())
-	assert.Len(t, r.Take(session.KindHook), 1)
 }
 
 // sized is a permission request of about that many bytes.
@@ -375,4 +175,9 @@ func TestALargeRequestAlone(t *testing.T) {
 	assert.Len(t, r.Take(session.KindPermission), 1, "small ones are counted apart")
 	r.Terminate(nil)
 	assert.Zero(t, b.Used())
+}
+
+// runs is a permission request for a command, under an id that is any JSON.
+func runs(id, command string) string {
+	return fmt.Sprintf(`{"type":"control_request","request_id":%s,"request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":%q}}}`, id, command)
 }

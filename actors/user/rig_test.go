@@ -31,7 +31,6 @@ type rig struct {
 	t      testing.TB
 	sched  *sim.Scheduler
 	out    *outlet
-	rules  *stubRules
 	calls  []*user.Call // that were opened with call
 	events []session.Event
 }
@@ -51,23 +50,7 @@ func (o *outlet) Write(b []byte, as machine.Class) error {
 // stubRules are those of no dialect in particular.
 type stubRules struct {
 	routertest.Rules
-	deny         func(k session.Kind, f protocol.Frame, reason string) ([]byte, string)
-	checkVersion func(string) error
-	checkSession func(string) string
-}
-
-func (s *stubRules) CheckVersion(v string) error {
-	if s.checkVersion == nil {
-		return nil
-	}
-	return s.checkVersion(v)
-}
-
-func (s *stubRules) CheckSession(id string) string {
-	if s.checkSession == nil {
-		return ""
-	}
-	return s.checkSession(id)
+	deny func(k session.Kind, f protocol.Frame, reason string) ([]byte, string)
 }
 
 func (s *stubRules) Denial(k session.Kind, f protocol.Frame, reason string) ([]byte, string) {
@@ -83,9 +66,9 @@ func (s *stubRules) Denial(k session.Kind, f protocol.Frame, reason string) ([]b
 // newRaw is a rig whose agent has not answered initialize, which is troupe-1.
 func newRaw(t testing.TB, change ...func(*sideConfig)) *rig {
 	t.Helper()
-	r := &rig{t: t, sched: sim.New(1), out: &outlet{}, rules: &stubRules{}}
+	r := &rig{t: t, sched: sim.New(1), out: &outlet{}}
 	cfg := sideConfig{
-		Config: machine.Config{Rules: r.rules},
+		Config: machine.Config{Rules: &stubRules{}},
 		Clock:  r.sched, Rand: r.sched, Exec: r.sched, UserLine: encodeUser,
 		Emit: func(e session.Event) { r.events = append(r.events, e) },
 	}

@@ -2,7 +2,6 @@ package user_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,44 +58,6 @@ func TestEveryMessageHasAUUIDOfItsOwn(t *testing.T) {
 	require.ErrorContains(t, err, first.UUID)
 }
 
-func TestResultsFindTheirTurns(t *testing.T) {
-	t.Parallel()
-	const singular = `{"type":"result","subtype":"success","is_error":false,"user_message_uuid":"b"}`
-	const agents = `{"type":"result","subtype":"success","is_error":false,"origin":{"kind":"task-notification"}}`
-	for name, c := range map[string]struct {
-		result string
-		ended  string
-	}{
-		"by uuid":                          {resultOf("b"), "b"},
-		"by one uuid":                      {singular, "b"},
-		"two lines in one turn":            {resultOf("a", "c"), "ac"},
-		"of messages nobody knows":         {resultOf("x"), ""},
-		"by order":                         {plainResult, "a"},
-		"of a turn that the agent started": {agents, ""},
-		"an error result":                  {`{"type":"result","subtype":"error_during_execution","is_error":true}`, "a"},
-		"one that does not decode":         {`{"type":"result","subtype":7,"is_error":"maybe"}`, "a"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			turns := []*user.Turn{r.turn("a"), r.turn("b"), r.turn("c")}
-			r.read(assistant(1), c.result)
-			ended := ""
-			for _, turn := range turns {
-				if isClosed(turn.Done()) {
-					r.requireEnded(nil, turn)
-					ended += turn.UUID
-				}
-			}
-			assert.Equal(t, c.ended, ended)
-			assert.Equal(t, 3-len(ended), r.Snapshot().OpenTurns)
-			lines, err := r.drain(r.consume(), nil)
-			require.NoError(t, err)
-			assert.Equal(t, []string{assistant(1), c.result}, lines, "the user sees every result")
-		})
-	}
-}
-
 func TestResultsByOrderPassTurnsThatWereNotWritten(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -109,96 +70,6 @@ func TestResultsByOrderPassTurnsThatWereNotWritten(t *testing.T) {
 	r.read(plainResult)
 	r.requireEnded(nil, queued)
 	r.requireOpen(written)
-}
-
-func TestTheAgentMayRunAMessageNever(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		states []string
-		ended  bool
-	}{
-		"a uuid it knew":          {[]string{"completed"}, true},
-		"cancelled in its queue":  {[]string{"queued", "cancelled"}, true},
-		"thrown away":             {[]string{"queued", "discarded"}, true},
-		"refused":                 {[]string{"refused"}, true},
-		"queued":                  {[]string{"queued"}, false},
-		"started":                 {[]string{"queued", "started"}, false},
-		"its result comes later":  {[]string{"queued", "started", "completed"}, false},
-		"interrupted":             {[]string{"queued", "started", "cancelled"}, false},
-		"a state of a later year": {[]string{"deferred"}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			turn, other := r.turn("a"), r.turn("b")
-			for _, state := range c.states {
-				r.read(lifecycle("a", state))
-			}
-			r.read(lifecycle("x", "completed"), `{"type":"command_lifecycle","command_uuid":7}`)
-			r.requireOpen(other)
-			if !c.ended {
-				r.requireOpen(turn)
-				return
-			}
-			r.requireEnded(session.ErrNotRun, turn)
-			r.read(plainResult)
-			r.requireEnded(nil, other)
-		})
-	}
-}
-
-// qodercli says of a turn that fails: queued, cancelled, and then the result.
-func TestATurnThatBeganHasAResultThoughItIsCancelled(t *testing.T) {
-	t.Parallel()
-	const init = `{"type":"system","subtype":"init","session_id":"s"}`
-	r := newRig(t, func(c *sideConfig) { c.ResultAfterCancelled = true })
-	r.read(init) // of no turn
-	turn, other := r.turn("a"), r.turn("b")
-	r.read(lifecycle("a", "queued"), lifecycle("b", "queued"), init, lifecycle("b", "cancelled"))
-	r.requireEnded(session.ErrNotRun, other)
-	r.read(lifecycle("a", "cancelled"))
-	r.requireOpen(turn)
-	r.read(plainResult)
-	r.requireEnded(nil, turn)
-
-	r = newRig(t) // another agent
-	turn = r.turn("a")
-	r.read(init, lifecycle("a", "cancelled"))
-	r.requireEnded(session.ErrNotRun, turn)
-
-	r = newRig(t, func(c *sideConfig) { c.ResultAfterCancelled = true }) // one that says when it starts
-	turn, other = r.turn("a"), r.turn("b")
-	r.read(lifecycle("a", "started"), init, resultOf("a"), init, lifecycle("b", "cancelled"))
-	r.requireEnded(nil, turn)
-	r.requireEnded(session.ErrNotRun, other)
-}
-
-func TestAnInterruptsReceiptEndsWhatItTookAlong(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	running, queued, kept := r.turn("a"), r.turn("b"), r.turn("c")
-	call, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt","cancel_queued":true}`), 0)
-	require.NoError(t, err)
-	r.read(success(call.ID, `{"still_queued":["c"],"cancelled":["b","nobody"]}`))
-	r.requireEnded(session.ErrNotRun, queued)
-	r.requireOpen(running, kept)
-	r.read(resultOf("a"))
-	r.requireEnded(nil, running)
-}
-
-func TestOnlyInterruptsCancelTurns(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	turn := r.turn("a")
-	for _, response := range []string{`{"cancelled":["a"]}`, `{"cancelled":["a",3]}`, `{"cancelled":true}`} {
-		call, err := r.Call("cancel_async_message", json.RawMessage(`{"subtype":"cancel_async_message"}`), 0)
-		require.NoError(t, err)
-		r.read(success(call.ID, response))
-	}
-	call, err := r.Call("interrupt", json.RawMessage(`{"subtype":"interrupt"}`), 0)
-	require.NoError(t, err)
-	r.read(success(call.ID, `{"cancelled":true}`))
-	r.requireOpen(turn)
 }
 
 func TestMessagesAreWrittenOnceAndInOrder(t *testing.T) {
@@ -249,17 +120,6 @@ func TestAMessageThatCannotBeWrittenEnds(t *testing.T) {
 	r.requireEnded(session.ErrTooLarge, large)
 	r.requireOpen(good)
 	assert.Equal(t, []string{`{"type":"user","uuid":"good"}`}, r.wrote())
-}
-
-func TestADeadTransportTakesNoMessage(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.SetOutlet(nil)
-	turn, err := r.Send(context.Background(), userMessage("a"))
-	require.NoError(t, err)
-	assert.Empty(t, r.wrote())
-	assert.False(t, r.InFlight())
-	r.requireOpen(turn) // the session decides
 }
 
 func TestTheEndOfTheSessionEndsItsTurns(t *testing.T) {
@@ -388,16 +248,4 @@ func TestOfAResultOnlyItsFailureIsKept(t *testing.T) {
 	assert.Less(t, len(r.LastFailure()), 1<<10)
 	r.read(plainResult)
 	assert.Empty(t, r.LastFailure())
-}
-
-// The turn of an agent that cannot be used has that for its end, whatever the
-// interrupt that follows makes of it.
-func TestATurnOfAnAgentThatCannotBeUsed(t *testing.T) {
-	t.Parallel()
-	wrong := errors.New("another age")
-	r := newRig(t, func(c *sideConfig) { c.Rules.(*stubRules).checkVersion = func(string) error { return wrong } })
-	turn := r.turn("a")
-	r.read(`{"type":"system","subtype":"init","protocol_version":"9.0","session_id":"s"}`,
-		`{"type":"result","subtype":"error_during_execution","is_error":true,"user_message_uuids":["a"],"session_id":"s"}`)
-	r.requireEnded(wrong, turn)
 }
