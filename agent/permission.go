@@ -48,6 +48,7 @@ type gate struct {
 	kind           string // non_execution_kind; "" means permission-rule
 	interrupt      bool   // the refusal ends the turn
 	silent         bool   // the refusal counts as no denial
+	tagged         bool   // it does, although it reads as a tool's error
 }
 
 func (g *gate) refuse(text, source, reason string) {

@@ -13,7 +13,12 @@ func (l *Lane) refusal(c *call, g gate) {
 		if !strings.HasPrefix(structured, "Error") && !strings.HasPrefix(structured, "InputValidationError") {
 			structured = "Error: " + structured
 		}
-		l.resultFrame(c, g.text, true, structured, nil)
+		var meta Object
+		if g.tagged && l.turn != nil {
+			l.turn.denied(c)
+			meta = Object{"id": c.ID, "permission_decision": decisionMeta("reject", g)}
+		}
+		l.resultFrame(c, g.text, true, structured, meta)
 		return
 	}
 	if g.silent {

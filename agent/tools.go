@@ -330,7 +330,9 @@ func (l *Lane) denied(c *call, v Verdict) (g gate, refused bool) {
 	case v.Deny == "":
 		return g, false
 	case v.Tagged:
-		return toolError(v.Deny), true
+		g = toolError(v.Deny)
+		g.source, g.reason, g.tagged = "config", cmp.Or(v.Reason, "rule"), true
+		return g, true
 	}
 	g.refuse(v.Deny, "config", v.Reason)
 	l.reportDenial(c, g, Object{"decision_reason_type": v.Reason})

@@ -34,13 +34,22 @@ func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is
 	suite.Play(t, cases)
 }
 
-// Both agents play the same cases; what they do differs only in what the table allows.
-// testdata/not-yet-live.txt names the cases that differ; it only shrinks.
+// Both agents play the same cases; what they do differs only in what the table allows. With
+// TROUPE_FULL=1 they also play every scenario of modelapi, and every recorded case.
+// testdata/not-yet-live.txt and not-yet-full.txt name the cases that differ; they only shrink.
 func TestEmbeddedLive(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
 	syscall.Umask(0o022)
 	suite := differential.Live(t, conformance.Claude.CLI(t))
-	suite.NotYet, suite.Whole = "testdata/not-yet-live.txt", true
 	cases, err := differential.Load("testdata/embedded")
 	require.NoError(t, err)
+	suite.NotYet, suite.Whole = "testdata/not-yet-live.txt", true
+	if os.Getenv("TROUPE_FULL") != "" {
+		suite.Run, suite.NotYet = "full", "testdata/not-yet-full.txt"
+		recorded, err := differential.Load("../agent/embedded/testdata/cases")
+		require.NoError(t, err)
+		scenarios, err := differential.Scenarios()
+		require.NoError(t, err)
+		cases = slices.Concat(cases, scenarios, recorded)
+	}
 	suite.Play(t, cases)
 }

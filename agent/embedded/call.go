@@ -136,6 +136,9 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 				})
 			case model.Done:
 				now := t.seams.Clock.Now()
+				if e.Block.Kind == model.ToolUse {
+					e.Block.Input = t.said(e.Block)
+				}
 				a.blocks, a.took = append(a.blocks, *e.Block), append(a.took, now.Sub(last))
 				last = now
 			case model.Stop:

@@ -24,7 +24,7 @@ func edit() *tool {
 			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, aliases: []string{"path"}},
 			{name: "old_string", kind: "string", about: "What is there.", required: true, aliases: []string{"old_str"}},
 			{name: "new_string", kind: "string", about: "What takes its place.", required: true, aliases: []string{"new_str"}},
-			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands.", schema: `"default":false,"type":"boolean"`},
+			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands.", schema: `"default":false,"type":"boolean"`, otherwise: "false"},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
 		fix: func(t *tool, in agent.Object) string {

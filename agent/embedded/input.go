@@ -24,6 +24,7 @@ type param struct {
 	aliases     []string // other names that models use
 	more        string   // members of its JSON schema besides type and description, with a comma before
 	schema      string   // of the whole parameter in place of type and more
+	otherwise   string   // the value, as JSON, if it is not given; "": none
 	// take replaces the rules of kind: it returns the value, or what is wrong with it.
 	take func(v any, at []any) (any, []issue)
 }

@@ -222,6 +222,8 @@ func values(field string, want, got any, note func(Difference)) {
 		}
 		for _, k := range slices.Sorted(maps.Keys(w)) {
 			if k == "text_len" { // the length of a text that was left out
+				text, _ := g["text"].(string)
+				values(field+".length", w[k], float64(len(text)), note)
 				continue
 			}
 			if v, there := g[k]; there {
@@ -231,6 +233,9 @@ func values(field string, want, got any, note func(Difference)) {
 			}
 		}
 		for _, k := range slices.Sorted(maps.Keys(g)) {
+			if k == "text" && w["text_len"] != nil {
+				continue
+			}
 			if _, there := w[k]; !there && g[k] != nil {
 				note(Difference{below(k), absent, shown(g[k])})
 			}

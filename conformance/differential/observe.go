@@ -298,6 +298,9 @@ func (n *normal) value(key string, v any) any {
 		if key == "run_id" || key == "runId" {
 			return "<run>"
 		}
+		if key == "signature" {
+			return "<sig>"
+		}
 		return n.text(v)
 	case float64:
 		if durations.MatchString(key) && key != "retry_delay_ms" && key != "timedOutAfterMs" {

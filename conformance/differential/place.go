@@ -113,12 +113,18 @@ func (p *Place) files() (map[string]any, error) {
 		if d != nil && d.Name() == ".git" && d.IsDir() {
 			return fs.SkipDir
 		}
-		if err != nil || d.IsDir() {
+		if err != nil {
 			return nil //nolint:nilerr // a directory without permission has no files to look at
 		}
 		rel, err := filepath.Rel(p.Proj, path)
 		if err != nil {
 			return err
+		}
+		if d.IsDir() {
+			if inside, err := os.ReadDir(path); err == nil && len(inside) == 0 && rel != "." {
+				all[rel] = map[string]any{"dir": true}
+			}
+			return nil
 		}
 		info, err := d.Info()
 		switch {

@@ -1,7 +1,12 @@
 package differential
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
+
+	"github.com/agent-troupe/troupe/conformance/modelapi"
 )
 
 // Recorded is the suite that holds the embedded agent to recordings.
@@ -44,4 +49,30 @@ func Live(t *testing.T, path string) *Suite {
 			return Play(t.Context(), c, Agent{Tools: tools, Results: max(1, len(want.Results))})
 		},
 	}
+}
+
+// Scenarios are the built-in scenarios of modelapi as cases.
+func Scenarios() ([]*Case, error) {
+	var all []*Case
+	for _, name := range slices.Sorted(maps.Keys(modelapi.Builtin())) {
+		more := ""
+		switch name {
+		case "hang", "slowtext", "slowbash", "agentslow": // they do not end, or not soon
+			more = `,"events":[{"after":{"type":"system","subtype":"init"},"do":"interrupt","delay":3}]`
+		case "reset", "err401", "err500forever", "empty", "garbage", "html": // ten retries take minutes
+			more = `,"env":{"CLAUDE_CODE_MAX_RETRIES":"2"}`
+		case "mcp", "mcpboom", "mcpslow":
+			more = `,"host_tools":true`
+		}
+		arg := ""
+		if name == "run" {
+			arg = " echo run"
+		}
+		c, err := decode(fmt.Appendf(nil, `{"name":"scenario-%s","mode":"default","prompts":["please [[scn:%s%s]]"],"files":[{"path":"seed.txt","text":"one\ntwo\n"}]%s}`, name, name, arg, more))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
