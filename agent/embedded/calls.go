@@ -25,6 +25,11 @@ func (t *talk) said(b *model.Block) json.RawMessage {
 	if i < 0 || protocol.Unmarshal(b.Input, &given) != nil || len(given) == 0 {
 		return b.Input
 	}
+	for _, p := range t.box[i].params {
+		if _, there := given[p.name]; p.required && !there {
+			return b.Input
+		}
+	}
 	input := b.Input
 	for _, p := range t.box[i].params {
 		if _, there := given[p.name]; there || p.otherwise == "" {

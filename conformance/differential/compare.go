@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -135,17 +136,20 @@ func together(want, got []Item) []Item {
 // common are the indices of what corresponds: a common sequence of keys, in which items that
 // are the same count most.
 func common(a, b []Item) (pairs [][2]int) {
-	const same, alike = 100, 1
+	const same, nearly, alike = 100, 50, 1
 	worth := func(i, j int) int {
 		if a[i].Key != b[j].Key {
 			return 0
 		}
 		differs := false
 		values("", a[i].Value, b[j].Value, func(Difference) { differs = true })
-		if differs {
-			return alike
+		switch {
+		case !differs:
+			return same
+		case strings.TrimSpace(describe(a[i])) == strings.TrimSpace(describe(b[j])):
+			return nearly
 		}
-		return same
+		return alike
 	}
 	worths := make([][]int, len(a))
 	best := make([][]int, len(a)+1)
@@ -197,6 +201,9 @@ func shown(v any) string {
 	return string(b)
 }
 
+// reminder is what may stand behind a long text, of which a recording has the end.
+var reminder = regexp.MustCompile(`(?s)\n\n<system-reminder>.*</system-reminder>$`)
+
 // values compares two values.
 func values(field string, want, got any, note func(Difference)) {
 	differs := func() { note(Difference{field, shown(want), shown(got)}) }
@@ -204,7 +211,14 @@ func values(field string, want, got any, note func(Difference)) {
 	case anything:
 	case map[string]any:
 		if _, cut := w["cut"]; cut || w["head"] != nil && w["len"] != nil {
-			if text, ok := got.(string); !ok || !abridged(w, text) {
+			text, ok := got.(string)
+			if tail, _ := w["tail"].(string); ok && !abridged(w, text) && reminder.MatchString(tail) {
+				if with := strings.TrimRight(text, " \t\n") + reminder.FindString(tail); abridged(w, with) {
+					note(Difference{field, with, text})
+					return
+				}
+			}
+			if !ok || !abridged(w, text) {
 				differs()
 			}
 			return
@@ -224,6 +238,9 @@ func values(field string, want, got any, note func(Difference)) {
 			if k == "text_len" { // the length of a text that was left out
 				text, _ := g["text"].(string)
 				values(field+".length", w[k], float64(len(text)), note)
+				continue
+			}
+			if k == "text" && w["text_len"] != nil {
 				continue
 			}
 			if v, there := g[k]; there {

@@ -319,6 +319,9 @@ func (n *normal) value(key string, v any) any {
 			}
 			v[k] = one
 		}
+		if raw, ok := v["raw"].(string); ok && v["len"] != nil { // of an input, in which paths have other lengths
+			v["len"] = float64(len(raw))
+		}
 	}
 	return v
 }

@@ -132,6 +132,27 @@ func (o *Observation) like(want *Observation) *Observation {
 
 func said(i Item) bool { return strings.HasPrefix(i.Key, "said ") }
 
+// without is v without the member, wherever it is.
+func without(v any, member string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, inner := range v {
+			if k != member {
+				out[k] = without(inner, member)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = without(v[i], member)
+		}
+		return out
+	}
+	return v
+}
+
 // keptFrame is a frame as recordings have it, if they have it.
 func keptFrame(f Item) (Item, bool) {
 	frame, _ := f.Value.(map[string]any)
@@ -158,7 +179,7 @@ func keptFrame(f Item) (Item, bool) {
 	case "system/task_started", "system/task_updated", "system/task_notification", "system/background_tasks_changed",
 		"system/api_retry", "system/permission_denied", "system/status", "system/informational",
 		"system/compact_boundary", "system/model_refusal_no_fallback":
-		kept := maps.Clone(frame)
+		kept, _ := without(frame, "run_id").(map[string]any)
 		for _, name := range []string{"type", "uuid", "session_id", "run_id", "user_message_uuid", "user_message_uuids"} {
 			delete(kept, name)
 		}
