@@ -335,7 +335,11 @@ func (l *Lane) denied(c *call, v Verdict) (g gate, refused bool) {
 		return g, true
 	}
 	g.refuse(v.Deny, "config", v.Reason)
-	l.reportDenial(c, g, Object{"decision_reason_type": v.Reason})
+	more := Object{"decision_reason_type": v.Reason}
+	if v.About != "" {
+		more["decision_reason"] = v.About
+	}
+	l.reportDenial(c, g, more)
 	return g, true
 }
 

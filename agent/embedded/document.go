@@ -2,11 +2,13 @@ package embedded
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -122,6 +124,25 @@ func (h *hands) linkRefusal(path string) string {
 		target = filepath.Join(filepath.Dir(path), target)
 	}
 	return fmt.Sprintf("Refusing to write %s: it is a symbolic link. Write to the link's target path instead: %s.", path, target)
+}
+
+// refusedLink refuses a call whose file is a link that its tool does not follow (observed on
+// Claude Code 2.1.329): for a tool that writes any, for Read one that leads nowhere.
+func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
+	if own.path == "" || own.tree {
+		return agent.Verdict{}
+	}
+	name := str(in, own.path)
+	v := agent.Verdict{Reason: "other"}
+	if own.name == "Read" {
+		if _, err := os.Stat(h.path(name)); errors.Is(err, syscall.ELOOP) {
+			v.Deny = h.explain(err, name, "read")
+			v.About = "Where " + name + " leads on disk could not be determined (a link or directory on the way could not be examined, or the links do not resolve)"
+		}
+		return v
+	}
+	v.Deny, v.About = h.linkRefusal(h.path(name)), "Write target is a symbolic link"
+	return v
 }
 
 // replace writes a file: whole or not at all, and inside of the working directory never

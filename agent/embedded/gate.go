@@ -166,6 +166,11 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
 		case mine == protocol.BehaviorDeny:
 			return agent.Verdict{Deny: "Permission to use Bash with command " + str(in, "command") + " has been denied.", Reason: because}
+		}
+		if v := t.hands.refusedLink(own, in); v.Deny != "" {
+			return v
+		}
+		switch {
 		case byRule: // a rule may be about it: what the agent allows by itself does not count
 			return agent.Verdict{Reason: "rule"}
 		case danger != "":
