@@ -35,7 +35,7 @@ func TestToolsOnADiskThatFails(t *testing.T) {
 			}
 			return nil
 		}}, func(string) bool { return false })
-		r := h.edit(agent.Object{"file_path": path, "old_string": "one", "new_string": "two"})
+		r := h.edit(nil, agent.Object{"file_path": path, "old_string": "one", "new_string": "two"})
 		assert.True(t, r.IsError, op)
 		assert.Equal(t, op, asked[len(asked)-1])
 		content, err := os.ReadFile(path)

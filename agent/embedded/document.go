@@ -24,21 +24,18 @@ type document struct {
 	wide    bool   // it is UTF-16LE
 	crlf    bool   // each line ends with CRLF
 	mode    fs.FileMode
+	info    fs.FileInfo // when it was read
 }
 
 const bom = "\ufeff"
 
 // open reads a document. refused says why the tools do not write such a file; "": they do.
-func (h *hands) open(path string) (d *document, refused string, err error) {
-	content, err := h.load(path)
+func (h *hands) open(u *spot, path string) (d *document, refused string, err error) {
+	content, info, err := h.load(u, path)
 	if err != nil {
 		return nil, "", err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, "", err
-	}
-	d = &document{content: content, mode: info.Mode().Perm()}
+	d = &document{content: content, mode: info.Mode().Perm(), info: info}
 	switch {
 	case bytes.HasPrefix(content, []byte("\xff\xfe")):
 		d.wide = true
@@ -145,38 +142,22 @@ func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
 	return v
 }
 
-// replace writes a file: whole or not at all, and inside of the working directory never
-// through a link that leads out of it, also if one is put there meanwhile.
-func (h *hands) replace(path string, content []byte, mode fs.FileMode) error {
-	parent, err := resolve(filepath.Dir(path))
-	if err != nil {
-		parent = filepath.Dir(path)
-	}
-	base := "/"
-	for _, dir := range append([]string{h.real}, h.added...) {
-		if within(parent, dir) {
-			base = dir
-			break
-		}
-	}
-	root, err := os.OpenRoot(base)
+// replace writes a file: whole or not at all, where its path led when the call was checked,
+// and only if it is still the document before; nil: if there is none.
+func (h *hands) replace(u *spot, path string, before *document, content []byte, mode fs.FileMode) error {
+	real := u.leadsTo(path)
+	dir, err := h.enterDir(filepath.Dir(real), true)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // it was only used
-	rel, err := filepath.Rel(base, filepath.Join(parent, filepath.Base(path)))
-	if err != nil {
-		return err
-	}
-	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
-		return err
-	}
-	tmp := fmt.Sprintf("%s.tmp.%016x", rel, h.seams.Rand.Uint64())
-	part := path + tmp[len(rel):]
+	defer func() { _ = dir.Close() }() // it was only used
+	name := filepath.Base(real)
+	tmp := fmt.Sprintf("%s.tmp.%016x", name, h.seams.Rand.Uint64())
+	part := path + tmp[len(name):]
 	if err := h.disk.ask(diskMake, part); err != nil {
 		return err
 	}
-	f, err := root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := dir.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -194,10 +175,35 @@ func (h *hands) replace(path string, content []byte, mode fs.FileMode) error {
 		err = h.disk.ask(diskRename, path)
 	}
 	if err == nil {
-		err = root.Rename(tmp, rel)
+		err = put(dir, tmp, name, before)
 	}
 	if err != nil {
-		_ = root.Remove(tmp) // nothing of it stays
+		_ = dir.Remove(tmp) // nothing of it stays
 	}
 	return err
+}
+
+// put gives a file its name, if what has the name now is the document before.
+func put(dir *os.Root, tmp, name string, before *document) error {
+	now, err := dir.Lstat(name)
+	switch {
+	case before == nil && errors.Is(err, fs.ErrNotExist):
+		err := dir.Link(tmp, name) // it fails if a file has got the name
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return errMoved
+		case err != nil: // there are no links on this disk
+			return dir.Rename(tmp, name)
+		}
+		return dir.Remove(tmp)
+	case before == nil && err == nil:
+		return errMoved
+	case errors.Is(err, fs.ErrNotExist):
+		return errMoved
+	case err != nil:
+		return err
+	case !os.SameFile(now, before.info) || now.Size() != before.info.Size() || !now.ModTime().Equal(before.info.ModTime()):
+		return errMoved
+	}
+	return dir.Rename(tmp, name)
 }

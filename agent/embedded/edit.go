@@ -27,6 +27,7 @@ func edit() *tool {
 			{name: "replace_all", kind: "boolean", about: "Replaces it wherever it stands.", schema: `"default":false,"type":"boolean"`, otherwise: "false"},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
+		writes: true,
 		fix: func(t *tool, in agent.Object) string {
 			t.aliased(in)
 			for _, name := range []string{"old_str", "new_str"} { // beside the right name
@@ -40,10 +41,10 @@ func edit() *tool {
 			if h.linkRefusal(h.path(str(in, "file_path"))) != "" {
 				return "" // run says it
 			}
-			_, problem := h.planEdit(in)
+			_, problem := h.planEdit(nil, in)
 			return problem
 		},
-		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.edit(in) },
+		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult { return h.edit(spotOf(ctx), in) },
 	}
 }
 
@@ -59,14 +60,14 @@ type edited struct {
 
 // planEdit finds out what an edit does, or why it cannot be done. It is done before the
 // gates and again when the call runs, so a file that has changed meanwhile is seen.
-func (h *hands) planEdit(in agent.Object) (*edited, string) {
+func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	name, old, next := str(in, "file_path"), str(in, "old_string"), str(in, "new_string")
 	all, _ := in["replace_all"].(bool)
 	e := &edited{path: h.path(name)}
 	if old == next {
 		return nil, "No changes to make: old_string and new_string are exactly the same."
 	}
-	d, refused, err := h.open(e.path)
+	d, refused, err := h.open(u, e.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && old == "":
 		e.text = next
@@ -121,14 +122,17 @@ func (h *hands) planEdit(in agent.Object) (*edited, string) {
 // trailing is white space at the end of a line.
 var trailing = regexp.MustCompile(`[ \t]+(\n|$)`)
 
-func (h *hands) edit(in agent.Object) agent.ToolResult {
+func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 	name := str(in, "file_path")
 	all, _ := in["replace_all"].(bool)
 	if no := h.linkRefusal(h.path(name)); no != "" {
 		return failure("%s", no)
 	}
-	e, problem := h.planEdit(in)
-	if problem != "" {
+	e, problem := h.planEdit(u, in)
+	switch {
+	case e != nil && u.changed(e.path, e.before):
+		return failure("%s", movedText)
+	case problem != "":
 		return failure("%s", problem)
 	}
 	mode, original := fs.FileMode(0o644), ""
@@ -140,7 +144,7 @@ func (h *hands) edit(in agent.Object) agent.ToolResult {
 		}
 	}
 	content := e.before.encode(stored)
-	if err := h.replace(e.path, content, mode); err != nil {
+	if err := h.replace(u, e.path, e.before, content, mode); err != nil {
 		return failure("%s", h.writeError(err, e.path))
 	}
 	if !e.unseen || e.before == nil || e.old == "" {

@@ -49,7 +49,7 @@ func globbed(in agent.Object) (dir, pattern string) {
 func (h *hands) glob(ctx context.Context, in agent.Object) agent.ToolResult {
 	began := h.seams.Clock.Now()
 	dir, pattern := globbed(in)
-	at, problem := h.whereTo(dir, "Directory")
+	at, problem := h.whereTo(spotOf(ctx), dir, "Directory")
 	switch {
 	case problem != "" && filepath.IsAbs(str(in, "pattern")):
 		return h.globResult(began, nil, 0) // the pattern matches nothing
@@ -60,13 +60,18 @@ func (h *hands) glob(ctx context.Context, in agent.Object) agent.ToolResult {
 	}
 	ctx, cancel := h.limited(ctx)
 	defer cancel()
-	tree := search.Tree{Dir: at.real}
+	root, err := h.enterDir(at.real, false)
+	if err != nil {
+		return searchFailure(ctx, err)
+	}
+	defer func() { _ = root.Close() }() // it was read
+	tree := search.Tree{Dir: at.real, Root: root}
 	if pattern != "" {
 		tree.Globs = []string{pattern}
 	}
 	var found []foundFile
 	total := 0
-	err := tree.Walk(ctx, func(f *search.File) error {
+	err = tree.Walk(ctx, func(f *search.File) error {
 		if h.hidden(filepath.Join(at.real, f.Path)) || h.hidden(filepath.Join(at.path, f.Path)) {
 			return nil
 		}

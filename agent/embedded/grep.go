@@ -92,7 +92,7 @@ func (h *hands) shown(path string) string {
 
 // whereTo finds out where a search goes; what is wrong is the model's to read. missing is what
 // it reads of a path that does not exist.
-func (h *hands) whereTo(name, missing string) (searched, string) {
+func (h *hands) whereTo(u *spot, name, missing string) (searched, string) {
 	at := searched{path: h.dir()}
 	if trimmed := strings.TrimSpace(name); trimmed != "" {
 		at.path = h.path(trimmed)
@@ -108,16 +108,14 @@ func (h *hands) whereTo(name, missing string) (searched, string) {
 	case !info.IsDir():
 		return at, "Refusing to search " + at.path + ": it is a pipe or a device, not a file or a folder."
 	}
-	if at.real, err = resolve(at.path); err != nil {
-		return at, err.Error()
-	}
+	at.real = u.leadsTo(at.path)
 	return at, ""
 }
 
 const rejected = "Search failed — ripgrep rejected the pattern, glob, or file type without searching:\nrg: "
 
 func (h *hands) grep(ctx context.Context, in agent.Object) agent.ToolResult {
-	at, problem := h.whereTo(str(in, "path"), "Path")
+	at, problem := h.whereTo(spotOf(ctx), str(in, "path"), "Path")
 	if problem != "" {
 		return failure("%s", problem)
 	}
@@ -237,9 +235,14 @@ func (g *grepping) search(ctx context.Context) error {
 	if g.at.file {
 		dir, only = filepath.Split(g.at.real)
 	}
-	tree := search.Tree{Dir: dir, Only: only, Globs: []string{"!.git", "!.svn", "!.hg", "!.bzr", "!.jj", "!.sl"}, Type: str(g.in, "type"), Ignores: true, Home: g.h.home(), Config: g.h.getenv("XDG_CONFIG_HOME")}
+	root, err := g.h.enterDir(filepath.Clean(dir), false)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // it was read
+	tree := search.Tree{Dir: dir, Root: root, Only: only, Globs: []string{"!.git", "!.svn", "!.hg", "!.bzr", "!.jj", "!.sl"}, Type: str(g.in, "type"), Ignores: true, Home: g.h.home(), Config: g.h.getenv("XDG_CONFIG_HOME")}
 	tree.Globs = append(tree.Globs, globsOf(str(g.in, "glob"))...)
-	err := tree.Walk(ctx, func(f *search.File) error { return g.file(ctx, f, filepath.Join(dir, f.Path), scan) })
+	err = tree.Walk(ctx, func(f *search.File) error { return g.file(ctx, f, filepath.Join(dir, f.Path), scan) })
 	if errors.Is(err, errFull) {
 		return nil
 	}

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -49,17 +47,19 @@ func read() *tool {
 			}
 			return binaryProblem(str(in, "file_path"))
 		},
-		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.readFile(in) },
+		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult {
+			return h.readFile(spotOf(ctx), in)
+		},
 	}
 }
 
-func (h *hands) readFile(in agent.Object) agent.ToolResult {
+func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	name := str(in, "file_path")
 	path := h.path(strings.TrimRight(name, " /"))
 	if name == "" {
 		path = h.dir()
 	}
-	content, err := h.load(path)
+	content, _, err := h.load(u, path)
 	if err != nil {
 		return failure("%s", h.explain(err, path, "read"))
 	}
@@ -125,33 +125,6 @@ func textFile(name, content string, lines, start, total int) agent.Object {
 // errNoFile is a path that names no file: a pipe, a socket, a device.
 var errNoFile = errors.New("no regular file")
 
-// load reads a file. A pipe or a device, which could block the task, is refused.
-func (h *hands) load(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case info.IsDir():
-		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errNoFile}
-	}
-	if err := h.disk.ask(diskRead, path); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // it was read
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(content) > maxFile {
-		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EFBIG}
-	}
-	return content, err
-}
-
 // explain is an error of the file system in the words of Claude Code (observed).
 func (h *hands) explain(err error, path, op string) string {
 	switch {
@@ -165,6 +138,8 @@ func (h *hands) explain(err error, path, op string) string {
 		return "ENOTDIR: not a directory, open '" + path + "'"
 	case errors.Is(err, syscall.ELOOP):
 		return "Refusing to read " + path + ": where it leads on disk could not be determined (a link on the way could not be examined, or the links do not resolve)."
+	case errors.Is(err, errMoved):
+		return movedText
 	case errors.Is(err, errNoFile):
 		return "Cannot read '" + path + "': this path names a device or process file that this tool does not read."
 	}

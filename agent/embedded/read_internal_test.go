@@ -75,15 +75,15 @@ func TestNotebook(t *testing.T) {
 func TestPDF(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.PDF", "%PDF-1.4\n", "e.pdf", "", "x.pdf", "no")
-	r := h.readFile(agent.Object{"file_path": "a.PDF"})
+	r := h.readFile(nil, agent.Object{"file_path": "a.PDF"})
 	blocks := r.Content.([]any)
 	assert.Equal(t, "PDF file read: "+h.root+"/a.PDF (9 bytes)", blocks[0].(agent.Object)["text"])
 	assert.Equal(t, "document", blocks[1].(agent.Object)["type"])
-	assert.Contains(t, h.readFile(agent.Object{"file_path": "e.pdf"}).Content, "PDF file is empty")
-	assert.Contains(t, h.readFile(agent.Object{"file_path": "x.pdf"}).Content, "missing %PDF- header")
-	assert.Contains(t, h.readFile(agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "pdftoppm is not installed")
+	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "e.pdf"}).Content, "PDF file is empty")
+	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "x.pdf"}).Content, "missing %PDF- header")
+	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "pdftoppm is not installed")
 	bin := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "pdftoppm"), nil, 0o700)) //nolint:gosec // a program
 	h.env = append(h.env, "PATH="+bin)
-	assert.Contains(t, h.readFile(agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "does not show single pages")
+	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "does not show single pages")
 }

@@ -19,8 +19,9 @@ type tool struct {
 	// beside reports whether the call can run beside others: one that only reads. nil: yes.
 	beside func(h *hands, in agent.Object) bool
 	// path is the parameter that names a file, which the gate looks at; "": none does.
-	path string
-	tree bool // it looks at all that is below, and without a path at the shell's directory
+	path   string
+	writes bool // it writes that file
+	tree   bool // it looks at all that is below, and without a path at the shell's directory
 	// fix makes of an input what the tool's parameters are called, where that is safe, and
 	// returns a note for the model. nil does nothing.
 	fix func(t *tool, in agent.Object) (note string)
@@ -176,7 +177,8 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		}
 	}
 	c.Input = in
-	c.Judge = t.judge(own)
+	at := &spot{}
+	c.Judge = t.judged(own, at)
 	c.Alone = own.beside != nil && !own.beside(t.hands, in)
 	if own.look != nil {
 		c.Check = func(*agent.Strand) (string, error) { return own.look(turn.Lane, in), nil }
@@ -184,7 +186,9 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	if own.check != nil {
 		c.Check = func(s *agent.Strand) (text string, err error) {
 			err = s.Do(func(context.Context) error {
-				text = own.check(t.hands, in)
+				if text = own.check(t.hands, in); text == "" && own.writes {
+					at.look(t.hands, t.hands.path(own.place(t.hands, in)))
+				}
 				return nil
 			})
 			return text, err
@@ -195,7 +199,7 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 			return own.act(t, turn.Lane, s, b.ID, in)
 		}
 		err = s.Do(func(ctx context.Context) error {
-			r = own.run(ctx, t.hands, in)
+			r = own.run(context.WithValue(ctx, spotKey{}, at), t.hands, in)
 			if text, plain := r.Content.(string); plain && !r.IsError {
 				r.Content = text + note
 			}

@@ -29,6 +29,7 @@ func write() *tool {
 			{name: "content", kind: "string", about: "All of its content.", required: true},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
+		writes: true,
 		fix:    fixWrite,
 		check: func(h *hands, in agent.Object) string {
 			path := h.path(str(in, "file_path"))
@@ -41,14 +42,14 @@ func write() *tool {
 			case info.IsDir():
 				return path + " is a directory, not a file. To create a file inside it, include the file name in file_path."
 			}
-			if content, err := h.load(path); err == nil {
+			if content, _, err := h.load(nil, path); err == nil {
 				if read, same := h.knows(path, content); read && !same {
 					return staleText
 				}
 			}
 			return ""
 		},
-		run: func(_ context.Context, h *hands, in agent.Object) agent.ToolResult { return h.write(in) },
+		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult { return h.write(spotOf(ctx), in) },
 	}
 }
 
@@ -71,16 +72,18 @@ func fixWrite(t *tool, in agent.Object) string {
 	return "\n\nNote: Write's parameters are named `file_path` and `content`." + note
 }
 
-func (h *hands) write(in agent.Object) agent.ToolResult {
+func (h *hands) write(u *spot, in agent.Object) agent.ToolResult {
 	name, text := str(in, "file_path"), str(in, "content")
 	path := h.path(name)
 	if no := h.linkRefusal(path); no != "" {
 		return failure("%s", no)
 	}
-	before, refused, err := h.open(path)
+	before, refused, err := h.open(u, path)
 	switch {
+	case (err == nil || errors.Is(err, fs.ErrNotExist)) && refused == "" && u.changed(path, before):
+		return failure("%s", movedText)
 	case errors.Is(err, fs.ErrNotExist):
-		return h.created(name, path, text)
+		return h.created(u, name, path, text)
 	case err != nil:
 		return failure("%s", h.explain(err, path, "open"))
 	case refused != "":
@@ -93,7 +96,7 @@ func (h *hands) write(in agent.Object) agent.ToolResult {
 		text = bom + text
 	}
 	content := before.encode(text)
-	if err := h.replace(path, content, before.mode); err != nil {
+	if err := h.replace(u, path, before, content, before.mode); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
 	h.saw(path, content)
@@ -107,8 +110,8 @@ func (h *hands) write(in agent.Object) agent.ToolResult {
 }
 
 // created writes a file that was not there.
-func (h *hands) created(name, path, text string) agent.ToolResult {
-	if err := h.replace(path, []byte(text), 0o644); err != nil {
+func (h *hands) created(u *spot, name, path, text string) agent.ToolResult {
+	if err := h.replace(u, path, nil, []byte(text), 0o644); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
 	h.saw(path, []byte(text))
@@ -123,6 +126,8 @@ func (h *hands) created(name, path, text string) agent.ToolResult {
 // writeError is an error of replace in the words of Claude Code.
 func (h *hands) writeError(err error, path string) string {
 	switch {
+	case errors.Is(err, errMoved):
+		return movedText
 	case errors.Is(err, fs.ErrPermission):
 		return "EACCES: permission denied, open '" + path + "'"
 	case errors.Is(err, syscall.ENOSPC):

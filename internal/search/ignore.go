@@ -110,7 +110,7 @@ func levelOf(up *level, name string, root *os.Root) *level {
 		if err != nil || !info.Mode().IsRegular() {
 			return nil
 		}
-		f, err := openSame(root, name, info)
+		f, err := Open(root, name, info)
 		if err != nil {
 			return nil
 		}
@@ -197,8 +197,8 @@ func globalRules(home, config string) rules {
 	return parseRules(text)
 }
 
-// openSame opens the file that info is about: no link, and no other file that took its place.
-func openSame(root *os.Root, name string, info fs.FileInfo) (*os.File, error) {
+// Open opens the file that info is about: no link, and no other file that took its place.
+func Open(root *os.Root, name string, info fs.FileInfo) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err

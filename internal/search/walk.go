@@ -16,6 +16,8 @@ import (
 type Tree struct {
 	// Dir is the directory, an absolute path. A link is followed there, and nowhere below.
 	Dir string
+	// Root is that directory, opened; nil: Walk opens it.
+	Root *os.Root
 	// Only is the one file of Dir that is found, whatever the other rules say; "": all that
 	// they let in.
 	Only string
@@ -41,7 +43,7 @@ type File struct {
 }
 
 // Open opens the file: the one that was found, or none.
-func (f *File) Open() (*os.File, error) { return openSame(f.root, f.Info.Name(), f.Info) }
+func (f *File) Open() (*os.File, error) { return Open(f.root, f.Info.Name(), f.Info) }
 
 // maxDepth is how many directories deep a tree is searched: each has a file descriptor.
 const maxDepth = 256
@@ -74,11 +76,14 @@ func (t *Tree) Walk(ctx context.Context, visit func(*File) error) error {
 			return err
 		}
 	}
-	root, err := os.OpenRoot(t.Dir)
-	if err != nil {
-		return err
+	root := t.Root
+	if root == nil {
+		var err error
+		if root, err = os.OpenRoot(t.Dir); err != nil {
+			return err
+		}
+		defer func() { _ = root.Close() }() // it was read
 	}
-	defer func() { _ = root.Close() }() // it was read
 	if t.Only != "" {
 		info, err := root.Lstat(t.Only)
 		if err != nil || !info.Mode().IsRegular() {
