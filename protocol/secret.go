@@ -10,8 +10,8 @@ import (
 
 // The types below hold secrets. When they are printed or logged, a mark replaces the
 // secret; on the wire they are whole. A slice of them that is logged as JSON shows the
-// secrets, because slog marshals it as for the wire. The types of secret_more.go show
-// no text at all.
+// secrets, because slog marshals it as for the wire. Types whose secrets are in fields of
+// many names, further down, show no text at all.
 
 const hidden = "(hidden)"
 
