@@ -91,20 +91,19 @@ func (s *settings) tellDemonstration(getenv func(string) string, c *console) {
 	if s.demo == nil || s.quiet {
 		return
 	}
-	why := "this is the demonstration"
+	why := "this is a demonstration:"
 	if s.demo.why != "" {
-		why = s.demo.why + ", so this is the demonstration"
+		why = s.demo.why + ".\nThis is a demonstration:"
 	}
 	lines := []string{
-		why + ":",
-		"a few built-in rules in place of a model. No network, no account, no cost. Its files and commands are real.",
+		why + " a few built-in rules in place of a model; no network, no cost.\nThe files and commands are real.",
 		"works in  " + s.demo.where,
 		"may       " + strings.Join(demo.Rules(), ", ") + "; all else is " + s.demo.other,
 	}
 	if s.demo.verify {
 		lines = append(lines, "verified  by "+demo.Check+" in each copy; --verify replaces it")
 	}
-	lines = append(lines, "For a real agent: install claude or qodercli, or add --model (anthropic/NAME, openai/NAME, or URL#NAME).")
+	lines = append(lines, "A real agent: install claude or qodercli, or add --model "+modelForms)
 	c.note("%s", strings.Join(append(lines, keyHints(getenv)...), "\n"))
 }
 

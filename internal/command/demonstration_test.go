@@ -151,7 +151,7 @@ func TestBatchOfTheDemonstration(t *testing.T) {
 	w := newUser(t, nil)
 	require.Equal(t, exitOK, w.run("batch", file, "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	out := outOf(file)
-	assert.Contains(t, w.err.String(), "so this is the demonstration")
+	assert.Contains(t, w.err.String(), "This is a demonstration: ")
 	assert.Contains(t, w.err.String(), "verified  by /bin/sh check.sh in each copy")
 	assert.Contains(t, w.out.String(), "2 of 2 tasks accepted; ")
 	var s fleet.Summary

@@ -16,7 +16,7 @@ const (
 )
 
 // modelForms are the names of models that say where they are.
-const modelForms = "anthropic/NAME, openai/NAME, or http://HOST:PORT/v1#NAME"
+const modelForms = "anthropic/NAME, openai/NAME or URL#NAME"
 
 // embed makes the agent of this process the backend, with the model that --model names, or
 // else TROUPE_MODEL. Without one it is the demonstration.

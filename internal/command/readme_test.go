@@ -31,7 +31,7 @@ func TestReadmeCommand(t *testing.T) {
 	require.NotNil(t, prompt)
 	w := newUser(t, nil)
 	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
-	assert.Contains(t, w.err.String(), "so this is the demonstration")
+	assert.Contains(t, w.err.String(), "This is a demonstration: ")
 	assert.Contains(t, w.err.String(), "→ Bash")
 	assert.Contains(t, w.err.String(), "✗ Exit code 1", "it fails before it is repaired")
 	assert.NotContains(t, w.err.String(), "denied")

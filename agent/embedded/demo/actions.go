@@ -31,6 +31,9 @@ func (t *turn) actions() []action {
 			all = append(all, do)
 		}
 	}
+	if len(all) == 0 && helpWords.MatchString(asked) {
+		return []action{help}
+	}
 	if len(all) == 0 || workWords.MatchString(asked) {
 		all = append(all, improve)
 	}
@@ -41,7 +44,8 @@ var (
 	clauseEnd = regexp.MustCompile(`(?i)[.;!?:]+\s|,|\n|\bthen\b|\band\b`)
 	workWords = regexp.MustCompile(`(?i)\b(fix|repair|bug|failing|fails?)\b`)
 
-	whyWords = regexp.MustCompile(`(?i)\bwhy\b`)
+	helpWords = regexp.MustCompile(`(?i)\b(help|what can you)\b`)
+	whyWords  = regexp.MustCompile(`(?i)\bwhy\b`)
 
 	deleteWords = regexp.MustCompile(`(?i)\b(delete|remove|rm)\b`)
 	writeWords  = regexp.MustCompile(`(?i)\b(write|create|make|add|save)\b`)
@@ -80,6 +84,18 @@ func clauseAction(clause, prompt string) action {
 		return (*turn).list
 	}
 	return nil
+}
+
+// help says what the rules are.
+func help(t *turn) bool {
+	t.say(`I react to these words in the first line of a prompt:
+- read, write or delete, with the name of a file: "write notes.txt"
+- list, or directory: I list the directory
+- test, or check: I run the check of the project in the directory
+- wait or sleep, with seconds: I run a command that takes so long
+- fix, or anything else: I repair the project, and your text becomes one of its cases
+- the name of a tool that your program has added`)
+	return true
 }
 
 func firstGroup(re *regexp.Regexp, s string) string {

@@ -117,6 +117,19 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	o, dir := inProject(t)
+	r, err := sdk.Run(t.Context(), "Help! What can you do?", o)
+	require.NoError(t, err)
+	assert.Contains(t, r.Text(), "I react to these words")
+	assert.Contains(t, fileOf(t, dir, "words.sh"), "$# - 1", "nothing is done")
+
+	r, err = sdk.Run(t.Context(), "Read words.sh, then help me.", o)
+	require.NoError(t, err)
+	assert.Contains(t, r.Text(), "words.sh has 6 lines")
+}
+
 // What is refused is said, and not claimed as done.
 func TestDenials(t *testing.T) {
 	t.Parallel()

@@ -94,9 +94,13 @@ func bash(command, about string) call {
 	return call{"Bash", map[string]any{"command": command, "description": about}}
 }
 
-// firstLine is the first line of what a call gave, shortened.
+// firstLine is the first line of what a call gave, shortened; of a command that failed, its
+// exit code and the line after that.
 func firstLine(r result) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(r.text), "\n")
+	line, rest, _ := strings.Cut(strings.TrimSpace(r.text), "\n")
+	if why, _, _ := strings.Cut(rest, "\n"); exited(r) && why != "" {
+		line += ": " + why
+	}
 	if runes := []rune(line); len(runes) > 160 {
 		line = string(runes[:159]) + "…"
 	}
@@ -129,6 +133,6 @@ func (t *turn) introduce() {
 	if t.dir != "" {
 		where = "in " + t.dir
 	}
-	t.say("I am Troupe's demonstration: a few rules in Go in place of a language model. I do not understand your prompt. "+
-		"The files and commands you see now are real, %s.", where)
+	t.say("I am Troupe's demonstration: a few rules in Go in place of a language model. I do not understand prompts; "+
+		"some of their words choose what I do (say help). My files and commands are real, %s.", where)
 }
