@@ -74,6 +74,9 @@ func (t *talk) describe(e *model.Error, name string) trouble {
 		f.text, f.name = "Invalid API key · Fix external API key", "authentication_failed"
 	case e.Class == model.Auth:
 		f.text, f.name = "Failed to authenticate. "+f.text, "authentication_failed"
+		if e.Err != nil { // of Config.Key
+			f.text += ": " + e.Err.Error()
+		}
 	case e.Status == http.StatusNotFound:
 		f.text = "There's an issue with the selected model (" + name + "). It may not exist or you may not have access to it. Run --model to pick a different model."
 		f.name = "model_not_found"

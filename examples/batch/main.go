@@ -5,7 +5,7 @@
 //	go run ./examples/batch -agent claude -tasks my.jsonl -out results
 //	go run ./examples/batch -agent claude -tasks my.jsonl -out results -resume
 //
-// Each task repairs a small project, in a copy of its own, and the project's check verifies the
+// Each task repairs a copy of a small project, and the project's check verifies the
 // work. Look for: some agents are careless, and get what the check said, in the same session; each
 // result has its diff; the last task uses the results of all others; the report is an HTML file.
 // Kill the program (kill -9) and start it with -out and -resume: it continues where it was. The

@@ -84,7 +84,7 @@ func TestInterruptKeepsTheConversation(t *testing.T) {
 		"[the turn ended: ": func() {
 			_, _ = io.WriteString(typed, "Why?\n")
 		},
-		"You interrupted me, so I stopped. The session goes on.\n> ": func() { interrupts <- os.Interrupt }, // at the prompt it is the end
+		"You interrupted me, so I stopped. The session continues.\n> ": func() { interrupts <- os.Interrupt }, // at the prompt it is the end
 	}}
 	go func() { _, _ = io.WriteString(typed, "Run the tests.\n") }()
 	done := make(chan error, 1)

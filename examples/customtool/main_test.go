@@ -16,6 +16,6 @@ func Example() {
 	// Output:
 	// calls mcp__orders__lookup {"order_id":"O-1001"}
 	// gets {"order_id":"O-1001","status":"shipped"}
-	// says What the demonstration did:
+	// says The demonstration has done this:
 	// - mcp__orders__lookup says: {"order_id":"O-1001","status":"shipped"}
 }

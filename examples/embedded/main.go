@@ -5,8 +5,8 @@
 //	go run ./examples/embedded -model http://localhost:11434/v1#qwen3:8b   # a local server, in this directory
 //	go run ./examples/embedded -model anthropic/NAME -dir ~/src/thing      # with the key in ANTHROPIC_API_KEY
 //
-// Look for: the calls are real, and each has its result; what no rule allows is denied, since
-// nobody is asked; the last line has the tokens and what they cost, if the price is known.
+// Look for: the calls are real, and each has its result; without a rule a call is denied,
+// since no callback is asked; the last line has the tokens, and their cost if the price is known.
 package main
 
 import (

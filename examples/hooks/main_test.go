@@ -31,7 +31,7 @@ func Example() {
 	// gets PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "rm -rf build").
 	// runs echo hi
 	// gets hi
-	// says What the demonstration did:
+	// says The demonstration has done this:
 	// - cases.txt has 3 lines.
 	// - To delete build did not work: PreToolUse:Bash hook error: Nothing is deleted here (deny: the deny rule Bash(rm:*) is about "rm -rf build").
 	// - echo hi has ended.

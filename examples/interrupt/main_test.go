@@ -17,5 +17,5 @@ func Example() {
 	// calls Bash {"command":"sleep 60","description":"Wait"}
 	// -- interrupted; messages that still wait: 0
 	// -- result: error_during_execution (aborted_tools)
-	// You interrupted me, so I stopped. The session goes on.
+	// You interrupted me, so I stopped. The session continues.
 }

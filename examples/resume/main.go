@@ -4,8 +4,7 @@
 //	go run ./examples/resume                 # a scripted agent that dies in its turn, no account
 //	go run ./examples/resume -agent claude   # Claude Code; or qoder. Kill the process that is named
 //
-// The agent is a script because the demonstration of the other examples is no process that
-// could be killed.
+// The agent is a script: the demonstration of the other examples has no process to kill.
 //
 // Look for: the agent dies, the events say what was under way and what the next process got of it,
 // and the one turn has its one result.

@@ -17,7 +17,7 @@ func Example() {
 	// recorder: starts
 	// recorder: turn 1
 	// recorder: prompt: Say good morning.
-	// recorder: answer: What the demonstration did:
+	// recorder: answer: The demonstration has done this:
 	// -- recorder failed: the disk is jammed
 	// -- restart of recorder: a new one may do better
 	// recorder: starts

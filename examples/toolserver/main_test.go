@@ -28,7 +28,7 @@ func Example() {
 	// gets {"copied":3,"source":"crm"}
 	// calls mcp__records__count {}
 	// gets {"crm":3}
-	// says What the demonstration did:
+	// says The demonstration has done this:
 	// - mcp__records__import says: {"copied":3,"source":"crm"}
 	// - mcp__records__count says: {"crm":3}
 }

@@ -14,7 +14,7 @@ import (
 
 // demonstration is the built-in model that plays when nothing else was chosen.
 type demonstration struct {
-	why    string // nobody asked for it by its name
+	why    string // it was not asked for by its name; "": it was
 	where  string // it works
 	other  string // what becomes of calls that its rules do not allow
 	verify bool   // the job has the check of its project as its verifier

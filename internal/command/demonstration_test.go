@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// newUser is a world without any agent, with directories of its own.
+// newUser is a world without any agent, with new directories.
 func newUser(t *testing.T, env map[string]string) *world {
 	t.Helper()
 	own := map[string]string{"TMPDIR": t.TempDir(), "HOME": t.TempDir(), "XDG_STATE_HOME": ""}
@@ -128,7 +128,7 @@ func TestChatWithTheDemonstration(t *testing.T) {
 	assert.FileExists(t, filepath.Join(placeOf(t, w), "cases.txt"))
 }
 
-// A later run goes on with a session, in its directory.
+// A later run resumes a session, in its directory.
 func TestTheDemonstrationIsResumed(t *testing.T) {
 	t.Parallel()
 	state := "XDG_STATE_HOME=" + t.TempDir()
@@ -176,7 +176,7 @@ func TestBatchOfTheDemonstration(t *testing.T) {
 	assert.Contains(t, w.err.String(), "all else is denied")
 }
 
-// A job that has stopped goes on where it was.
+// A job that has stopped continues where it was.
 func TestTheDemonstrationsJobIsResumed(t *testing.T) {
 	t.Parallel()
 	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"One."}`+"\n"+`{"id":"b","prompt":"Two."}`+"\n"+`{"id":"c","prompt":"Three."}`+"\n")

@@ -60,7 +60,7 @@ var (
 	dirName  = regexp.MustCompile(`(?i)\b(?:directory|folder)\s+([A-Za-z0-9_][\w-]*)\b`)
 )
 
-// clauseAction is what a part of a prompt asks for; nil: nothing that is known.
+// clauseAction returns the action for a part of a prompt, or nil if it has no known word.
 func clauseAction(clause, prompt string) action {
 	file := firstGroup(fileName, clause)
 	target := file

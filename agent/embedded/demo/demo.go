@@ -44,15 +44,15 @@ func New(c Config) session.Backend {
 	})}
 }
 
-// Options returns the options of a session with the demonstration in a directory of its
-// own: the backend, and the rules that allow its calls.
+// Options returns the options of a session with the demonstration in a new temporary
+// directory: the backend, and the rules that allow its calls.
 func Options() *session.Options {
 	return &session.Options{Backend: New(Config{}), AllowedTools: Rules()}
 }
 
 // Rules are the permission rules for what the demonstration does by itself: it reads and
 // edits files of its directory, and runs the check of its project. Only reading needs no
-// rule. What a prompt can have it do beyond that, to delete a file, is asked about.
+// rule. To delete a file, or to wait, it has no rule: those calls are asked about.
 func Rules() []string { return []string{"Read(./**)", "Edit(./**)", "Bash(" + Check + ")"} }
 
 type service struct {
@@ -74,7 +74,7 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	return a, nil
 }
 
-// program is the agent of one session, which works in a directory of its own.
+// program is the agent of one session, which works in a new directory.
 type program struct {
 	agent.Program
 	rand session.Rand

@@ -108,7 +108,7 @@ func TestPrompts(t *testing.T) {
 			}
 			r, err := sdk.Run(t.Context(), prompt, o)
 			require.NoError(t, err)
-			assert.Contains(t, r.Text(), "What the demonstration did:\n")
+			assert.Contains(t, r.Text(), "The demonstration has done this:\n")
 			assert.Contains(t, r.Text(), want.ends)
 			if want.file != "" {
 				assert.Contains(t, fileOf(t, dir, want.file), want.content)
@@ -130,7 +130,7 @@ func TestHelp(t *testing.T) {
 	assert.Contains(t, r.Text(), "words.sh has 6 lines")
 }
 
-// What is refused is said, and not claimed as done.
+// The answer names refused calls, and claims none of them as done.
 func TestDenials(t *testing.T) {
 	t.Parallel()
 	o, dir := inProject(t)
@@ -159,7 +159,7 @@ func TestAnotherDirectory(t *testing.T) {
 	assert.Contains(t, fileOf(t, o.Cwd, "cases.txt"), "3 Work on this.\n")
 }
 
-// Without InCwd each session has a directory of its own, also when it is resumed.
+// Without InCwd each session has another directory, and keeps it when it is resumed.
 func TestItsOwnDirectory(t *testing.T) {
 	t.Parallel()
 	users, tmp := t.TempDir(), t.TempDir()
@@ -239,7 +239,7 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, client.Close(context.Background()))
 }
 
-// Text comes in pieces when somebody reads it as it is written.
+// With partial messages the text comes in pieces.
 func TestPartialMessages(t *testing.T) {
 	t.Parallel()
 	o, _ := inProject(t)

@@ -9,6 +9,6 @@
 // is made for the session, never in Options.Cwd, unless [Config.InCwd] says that this
 // directory was made for them.
 //
-// What a test needs must not live here: package agent/scripted plays any agent, also one
-// that misbehaves.
+// Helpers for tests must not live here: package agent/scripted plays any agent, also one that
+// misbehaves.
 package demo

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What the work on the project changes.
+// Files and lines of the project that the work on it changes.
 const (
 	wordsFile = "words.sh"
 	cases     = "cases.txt"

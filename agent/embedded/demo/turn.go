@@ -116,7 +116,7 @@ func (t *turn) play() {
 		t.introduce()
 	}
 	if t.interrupted {
-		t.say("You interrupted me, so I stopped. The session goes on.")
+		t.say("You interrupted me, so I stopped. The session continues.")
 	}
 	for _, do := range t.actions() {
 		if !do(t) {
@@ -124,7 +124,7 @@ func (t *turn) play() {
 		}
 	}
 	if len(t.notes) > 0 {
-		t.say("What the demonstration did:\n%s", strings.Join(t.notes, "\n"))
+		t.say("The demonstration has done this:\n%s", strings.Join(t.notes, "\n"))
 	}
 }
 

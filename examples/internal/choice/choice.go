@@ -50,7 +50,7 @@ func Main(prompt string, run func(ctx context.Context, agent *Agent, prompt stri
 }
 
 // Options returns the options of the agent. Without a name it is the demonstration, which
-// works in a directory of its own.
+// works in a temporary directory.
 func (a *Agent) Options() (*sdk.Options, error) {
 	switch {
 	case a.Model != "":
