@@ -57,6 +57,8 @@ type run struct {
 	noSandbox   any           // the input's dangerouslyDisableSandbox, nil without
 	where       string        // the file that gets the directory in which the command ends
 	shown       *agent.Task
+	began       time.Time
+	dir         string // in which it began
 }
 
 // refused takes the place of a command that nobody waits for any more.
@@ -67,7 +69,7 @@ var refused = &command{}
 func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Object) (agent.ToolResult, error) {
 	r := &run{
 		t: t, l: l, s: s, call: call, task: l.NewTaskID(), command: str(in, "command"), description: str(in, "description"),
-		limit: t.hands.timeout(), noSandbox: in["dangerouslyDisableSandbox"],
+		limit: t.hands.timeout(), noSandbox: in["dangerouslyDisableSandbox"], began: t.seams.Clock.Now(), dir: t.hands.dir(),
 	}
 	if r.description == "" {
 		r.description = r.command

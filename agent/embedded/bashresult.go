@@ -59,6 +59,13 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 		structured["persistedOutputPath"], structured["persistedOutputSize"] = path, len(out)
 		shown = persisted(path, len(out), shown)
 	}
+	if hint := h.noticed(command, r.began); hint != "" {
+		structured["staleReadFileStateHint"] = hint
+		shown = join(shown, hint)
+	}
+	if len(h.capped(text)) == len(text) {
+		h.sawBy(command, r.dir)
+	}
 	if shown == "" && note == "" {
 		shown = "(Bash completed with no output)"
 	}

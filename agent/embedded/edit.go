@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -94,6 +95,9 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	if !strings.EqualFold(filepath.Ext(e.path), ".md") {
 		next = trailing.ReplaceAllString(next, "$1")
 	}
+	if h.unreadIsError(e.path) {
+		return nil, unreadText
+	}
 	e.given = next
 	e.old, e.next = match(d.text, old, next)
 	read, same := h.knows(e.path, d.content)
@@ -103,7 +107,7 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	case n == 0 && e.stale:
 		return nil, staleText
 	case n == 0:
-		return nil, "String to replace not found in file.\nString: " + old
+		return nil, "String to replace not found in file.\nString: " + old + escapeNote(old)
 	case n > 1 && !all:
 		return nil, fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nString: %s", n, old)
 	}
@@ -117,6 +121,14 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	}
 	e.text = strings.Replace(d.text, what, e.next, times)
 	return e, ""
+}
+
+// escapeNote is what the model reads if escapes were tried, too, and did not match.
+func escapeNote(old string) string {
+	if !strings.ContainsFunc(old, func(r rune) bool { return r > unicode.MaxASCII }) && !escape.MatchString(old) {
+		return ""
+	}
+	return "\n(note: Edit also tried swapping \\uXXXX escapes and their characters; neither form matched, so the mismatch is likely elsewhere in old_string. Re-read the file and copy the exact surrounding text.)"
 }
 
 // trailing is white space at the end of a line.

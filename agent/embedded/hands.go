@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,10 +23,11 @@ type hands struct {
 	seams backend.Seams
 	disk  disk
 
-	mu   sync.Mutex
-	cwd  string           // of the shell
-	read map[string]known // files that the model has read, by path
-	own  string           // the directory for what tools keep; "": it is not made
+	mu     sync.Mutex
+	cwd    string           // of the shell
+	strict bool             // the model may not write what it has not read
+	read   map[string]known // files that the model has read, by path
+	own    string           // the directory for what tools keep; "": it is not made
 
 	deny func(path string) bool // whether a deny rule hides a file; nil: none does
 
@@ -40,6 +42,24 @@ func (h *hands) dir() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cwd
+}
+
+// olderModels are those that may not write what they have not read.
+var olderModels = regexp.MustCompile(`claude-(\d|[a-z]+-[1-4](\D|$))`)
+
+// serve notes for which model tools run.
+func (h *hands) serve(model string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.strict = olderModels.MatchString(model)
+}
+
+// unreadIsError reports whether a file may not be written since the model has not read it.
+func (h *hands) unreadIsError(path string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, read := h.read[path]
+	return h.strict && !read
 }
 
 // hide sets which files searches leave out.

@@ -131,6 +131,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 func (t *talk) useTools(turn *agent.Turn, uses []*model.Block) error {
 	var calls []agent.ToolCall
 	t.compile(turn.Permissions())
+	t.hands.serve(turn.Model())
 	for _, b := range uses {
 		calls = append(calls, t.prepare(turn, b))
 	}

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	unreadText  = "File has not been read yet. Read it first before writing to it."
 	currentNote = " (file state is current in your context — no need to Read it back)"
 	staleText   = "File has been modified since read, either by the user or by a linter. Read it again before attempting to write it."
 )
@@ -41,6 +42,9 @@ func write() *tool {
 				return "" // run says it
 			case info.IsDir():
 				return path + " is a directory, not a file. To create a file inside it, include the file name in file_path."
+			}
+			if h.unreadIsError(path) {
+				return unreadText
 			}
 			if content, _, err := h.load(nil, path); err == nil {
 				if read, same := h.knows(path, content); read && !same {
