@@ -41,6 +41,9 @@ type Embedded struct {
 	Unasked []string
 	// Rests: the agent has no goroutine while it waits for its host, as in production.
 	Rests bool
+
+	world *World
+	death *hostDeath
 }
 
 // OpenEmbedded connects a client to an embedded agent. The options are those of production,
@@ -70,6 +73,7 @@ func (w *World) DialEmbedded(o *sdk.Options, e *Embedded) (*sdk.Client, error) {
 			return nil, err
 		}
 	}
+	e.world = w
 	return w.dial(&own, func(o *sdk.Options) *program {
 		p := w.program(nil, o)
 		p.loop = w.minds().mind(p, o, e)
@@ -110,6 +114,8 @@ type minds struct {
 	last     map[string]string // the messages of the last request of a session
 	parent   map[string]string // of a fork, the session that it began from
 	ran      map[string]string // effects of a session, and the call that had it
+	free     map[string]bool   // of them, those that need no permission
+	synced   map[string]int    // sizes of the sessions' files that were synced
 	answers  map[int]*answered // of the model, by number
 	executor session.Executor
 }
@@ -120,7 +126,7 @@ func (w *World) minds() *minds {
 	if w.loops == nil {
 		w.loops = &minds{
 			w: w, servers: make(map[string]bool), last: make(map[string]string), parent: make(map[string]string),
-			ran: make(map[string]string), answers: make(map[int]*answered), executor: w.executor(),
+			ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), answers: make(map[int]*answered), executor: w.executor(),
 		}
 	}
 	return w.loops

@@ -142,6 +142,7 @@ func (m *mind) requests(r *modeltest.Request) {
 		m.valid(r)
 	}
 	m.extends(r)
+	m.within(r)
 	if m.keeps() {
 		log := m.log(r.User)
 		for _, b := range r.Results() {

@@ -40,7 +40,7 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	}
 	command := ""
 	u := m.effect(func(u *use) bool {
-		if u.command != "" && u.results == 0 && slices.Contains(c.Args, u.command) {
+		if u.command != "" && slices.Contains(c.Args, u.command) {
 			command = u.command
 			return true
 		}
@@ -50,6 +50,7 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	w.mu.Lock()
 	w.effects = append(w.effects, command)
 	w.mu.Unlock()
+	m.moment()
 	ran := Ran{}
 	if m.e.Run != nil {
 		ran = m.e.Run(command)

@@ -33,16 +33,18 @@ func worker(r *modeltest.Request) *modeltest.Answer {
 	bash := func(format string) model.Block {
 		return modeltest.Call("Bash", map[string]any{"command": fmt.Sprintf(format, n)})
 	}
-	switch said {
-	case 0:
+	switch {
+	case said == 0:
 		return modeltest.Say(modeltest.Thinking("where am I"), modeltest.Text("I look."), modeltest.Call("Read", map[string]any{"file_path": "a.txt"}), bash("cat a-%d"))
-	case 1:
+	case said == 1:
 		return modeltest.Say(bash("cat b-%d"), bash("cat c-%d"), bash("pay %d"))
-	case 2:
+	case said == 2 && n%3 == 1:
+		return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": "a.txt", "content": fmt.Sprintf("anew %d\nend\n", n)}), bash("pay %d"))
+	case said == 2:
 		return modeltest.Say(modeltest.Text("I write."),
 			modeltest.Call("Write", map[string]any{"file_path": fmt.Sprintf("new-%d.txt", n), "content": fmt.Sprintf("content %d\n", n)}),
 			modeltest.Call("Edit", map[string]any{"file_path": "a.txt", "old_string": "end\n", "new_string": fmt.Sprintf("line %d\nend\n", n)}))
-	case 3:
+	case said == 3:
 		return modeltest.Say(bash("ship %d"))
 	}
 	return modeltest.Say(modeltest.Text(fmt.Sprintf("done after %d", n)))
@@ -99,6 +101,12 @@ func embeddedWork(w *simtests.World) {
 		},
 	}
 	w.Faults(embeddedWeather()...)
+	if w.Rand().IntN(3) == 0 {
+		e.DieAt(1+w.Rand().IntN(120), w.Rand().IntN(2) == 0)
+	}
+	if w.Rand().IntN(2) == 0 {
+		w.Go(func() { outsider(w, filepath.Join(dir, "a.txt")) })
+	}
 	id, fork := "", false
 	for range 1 + w.Rand().IntN(3) {
 		next := embeddedTalk(w, e, dir, id, fork)
@@ -108,6 +116,20 @@ func embeddedWork(w *simtests.World) {
 		id, fork = next, w.Rand().IntN(3) == 0
 	}
 	w.Run()
+	if after := e.AfterDeath(); after != nil && id != "" {
+		w.Sometimes("the host dies, and the next one goes on", embeddedTalk(w, after, dir, id, false) != "")
+	}
+	w.Run()
+}
+
+// outsider is another program that changes a file now and then.
+func outsider(w *simtests.World, name string) {
+	for i := range 1 + w.Rand().IntN(8) {
+		w.Sleep(time.Duration(w.Rand().IntN(3000)) * time.Millisecond)
+		content, err := os.ReadFile(name)
+		require.NoError(w, err)
+		require.NoError(w, os.WriteFile(name, fmt.Appendf(content, "another program's line %d\n", i), 0o600))
+	}
 }
 
 // embeddedTalk is one client. It returns the session's id.
@@ -120,6 +142,9 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, dir, resume string, f
 			}
 			return sdk.Allow(), nil
 		},
+	}
+	if w.Rand().IntN(4) == 0 {
+		o.MaxBudgetUSD = sdk.Some(0.0004 * float64(1+w.Rand().IntN(12)))
 	}
 	if w.Rand().IntN(2) == 0 {
 		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
@@ -161,5 +186,11 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, dir, resume string, f
 
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(60), First: 2_000_000}, embeddedWork)
+	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 4, First: 2_000_000}, embeddedWork)
+}
+
+// TestPlantedBugsOfEmbedded is for tools/simmutate.
+func TestPlantedBugsOfEmbedded(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(20), Cost: 10, Twice: -1, Shrink: -1, DoNotKeep: true}, embeddedWork)
 }

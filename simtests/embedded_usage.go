@@ -2,10 +2,12 @@ package simtests
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/model/modeltest"
 )
 
 // tokens is how results count what was used.
@@ -23,7 +25,12 @@ type tokens struct {
 // ends holds the result of a turn against the turn: what it says of its use is what the
 // answers of the model have used, its calls have their results, and none of its commands
 // still runs. mu is held.
-func (m *mind) ends(in *frame) (wrong []string) {
+func (m *mind) ends(in *frame, subtype string) (wrong []string) {
+	if whole := m.wholeOf(m.turn); subtype == "error_max_turns" && whole < m.turns {
+		wrong = append(wrong, fmt.Sprintf("limits: %s ends the turn at %d answers, and MaxTurns is %d", m.lane, whole, m.turns))
+	} else if m.turns > 0 && whole > m.turns {
+		wrong = append(wrong, fmt.Sprintf("limits: the turn of %s had %d answers, and MaxTurns is %d", m.lane, whole, m.turns))
+	}
 	for _, id := range m.order {
 		u := m.uses[id]
 		if u == nil || u.message == "" {
@@ -77,6 +84,33 @@ func (m *mind) used(of string, answers []int, input, output, cached int) []strin
 			input, output, cached, least.Input, least.Output, least.CacheRead, most.Input, most.Output, most.CacheRead)}
 	}
 	return nil
+}
+
+// wholeOf counts the answers that came whole.
+func (m *mind) wholeOf(answers []int) (n int) {
+	for _, i := range answers {
+		if m.w.loops.answers[i].whole {
+			n++
+		}
+	}
+	return n
+}
+
+// within checks that the money for a request is there.
+func (m *mind) within(r *modeltest.Request) {
+	m.w.mu.Lock()
+	spent := 0.0
+	price := model.DefaultProfiles().Model(r.Model).Price
+	for _, i := range slices.Concat(m.all, m.turn) {
+		if a := m.w.loops.answers[i]; a.whole && a.framed && price != nil {
+			spent += price.Cost(a.usage)
+		}
+	}
+	over := m.budget > 0 && spent >= m.budget
+	m.w.mu.Unlock()
+	if over {
+		m.w.Errorf("limits: %s makes request %d when %v of %v US dollars are spent", m.lane, r.N, spent, m.budget)
+	}
 }
 
 // numberIn is the number of an answer by its id; 0: it is not one of the server's.

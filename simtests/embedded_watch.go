@@ -35,14 +35,16 @@ type mind struct {
 	open    int    // answers of the model that are read
 	procs   []*shell
 	uses    map[string]*use
-	order   []string // ids of uses
-	turn    []int    // answers that the turn has, by number
-	all     []int    // those of the process
-	cut     bool     // the turn was interrupted
-	invalid bool     // a request had an invalid conversation
-	files   map[string]string
-	size    map[string]int64
+	order   []string          // ids of uses
+	turn    []int             // answers that the turn has, by number
+	all     []int             // those of the process
+	cut     bool              // the turn was interrupted
+	invalid bool              // a request had an invalid conversation
+	known   map[string]string // the content of files as the model knows it
+	reads   map[string]string // as it was when a tool read it last
 	logs    map[string]*stored
+	budget  float64 // in US dollars; 0: none
+	turns   int     // MaxTurns; 0: none
 }
 
 // use is a call of a tool, of one answer.
@@ -55,13 +57,15 @@ type use struct {
 	denied            bool
 	allowed           bool
 	background        bool
+	stale             bool // others have changed its file
 	ran, results      int
+	also              []*use // calls of the same answer with the same id; what is said of one may be about any
 }
 
 // mind makes the watch of a client.
 func (ms *minds) mind(p *program, o *sdk.Options, e *Embedded) *mind {
 	m := &mind{
-		w: ms.w, p: p, e: e, kept: o.PersistSession.Or(true), cwd: o.Cwd, size: make(map[string]int64), logs: make(map[string]*stored),
+		w: ms.w, p: p, e: e, kept: o.PersistSession.Or(true), cwd: o.Cwd, logs: make(map[string]*stored), budget: o.MaxBudgetUSD.Or(0), turns: o.MaxTurns.Or(0),
 		asked: o.CanUseTool != nil && (o.PermissionMode == "" || o.PermissionMode == sdk.ModeDefault) && len(o.AllowedTools) == 0 && o.Policy == nil,
 	}
 	for _, h := range o.Hooks {
@@ -85,7 +89,7 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	defer m.w.mu.Unlock()
 	m.lives, m.lane, m.head, m.forked = true, lane, "", ""
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
-	m.files = make(map[string]string)
+	m.known, m.reads = make(map[string]string), make(map[string]string)
 	for i, a := range l.Args {
 		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
 			m.forked = id
@@ -169,7 +173,7 @@ func (m *mind) answered(a *asked, f protocol.Frame) {
 			Input    json.RawMessage `json:"updatedInput"`
 		}
 		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
-		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 {
+		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 && len(u.also) == 0 {
 			u.takes(m.cwd, body.Input)
 		}
 	}
@@ -263,15 +267,16 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 			kept = true
 			u := m.use(b.ToolUse)
 			u.background = u.background || bytes.Contains(in.Ran, []byte(`"backgroundTaskId":"`))
-			if u.results++; u.results > 1 {
+			wrong = append(wrong, m.shows(u, &b)...)
+			if u.results++; u.results > 1+len(u.also) {
 				wrong = append(wrong, fmt.Sprintf("results: %s writes %d results of the call %s", m.lane, u.results, u.id))
 			}
-			if slices.ContainsFunc(m.procs, func(p *shell) bool { return p.use == u && !u.background && p.there() }) {
+			if len(u.also) == 0 && slices.ContainsFunc(m.procs, func(p *shell) bool { return p.use == u && !u.background && p.there() }) {
 				wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of the call %s, whose command still runs: %s", m.lane, u.id, u.command))
 			}
 		}
 	case "result":
-		wrong = m.ends(&in)
+		wrong = m.ends(&in, f.Subtype)
 	}
 	m.w.mu.Unlock()
 	m.w.mu.Lock()
@@ -283,6 +288,7 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	for _, text := range wrong {
 		m.w.Errorf("%s", text)
 	}
+	m.moment()
 }
 
 // says takes an assistant frame; mu is held.
@@ -299,7 +305,10 @@ func (m *mind) says(in *frame) {
 		}
 		switch old := m.uses[b.ID]; {
 		case old == nil:
-		case old.message == in.Message.ID: // the second of an id is dropped
+		case old.message == in.Message.ID: // the model has doubled an id: both calls run
+			second := &use{id: b.ID, name: b.Name, message: in.Message.ID}
+			second.takes(m.cwd, b.Input)
+			old.also = append(old.also, second)
 			continue
 		case old.message != "": // the id of an earlier call
 			delete(m.uses, b.ID)
@@ -317,7 +326,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	w.mu.Lock()
 	var u *use
 	for _, id := range m.order {
-		if o := m.uses[id]; o != nil && o.message != "" && find(o) {
+		if o := m.uses[id]; o != nil && o.message != "" && (find(o) || slices.ContainsFunc(o.also, find)) {
 			u = o
 		}
 	}
@@ -328,16 +337,21 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 		return nil
 	}
 	u.ran++
-	one := *u
+	one, which := *u, u
+	if i := slices.IndexFunc(u.also, find); i >= 0 && !find(u) {
+		which = u.also[i]
+	}
 	key := session + "\x00" + token
 	before := w.loops.ran[key]
 	w.loops.ran[key] = u.id
 	hooks := m.hooks
-	w.mu.Unlock()
 	free := slices.ContainsFunc(m.e.Unasked, func(s string) bool { return one.command != "" && strings.HasPrefix(one.command, s) })
+	w.loops.free[key] = free
+	w.mu.Unlock()
 	switch {
-	case one.ran > 1, before != "":
+	case one.ran > 1+len(one.also), before != "":
 		w.Errorf("once: %s %s again: call %s, and it did for %q before", lane, what, one.id, before)
+	case len(one.also) > 0: // which of them is meant is not known
 	case one.denied:
 		w.Errorf("gated: %s %s: call %s, which a hook has denied", lane, what, one.id)
 	case one.hooks < max(one.hooked, hooks):
@@ -349,72 +363,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	case m.keeps() && m.log(session).uses[one.id] == 0:
 		w.Errorf("recorded: %s %s: call %s, which is not stored", lane, what, one.id)
 	}
-	return u
-}
-
-// onDisk is the disk of the agent: it fails as the world wants.
-func (m *mind) onDisk(op, path string) error {
-	if op != "read" || !strings.HasPrefix(path, m.dir) { // the host reads sessions that have ended
-		m.alive(op + "s " + filepath.Base(path))
-	}
-	if op == "rename" && strings.HasPrefix(path, m.cwd) {
-		w := m.w
-		u := m.effect(func(u *use) bool { return u.path == path && u.results == 0 && (u.name == "Write" || u.name == "Edit") }, "changes "+filepath.Base(path), m.change(path))
-		if u != nil {
-			w.note(Event{Kind: "effect", Lane: w.sched.running(), What: u.name + " " + filepath.Base(path)})
-		}
-	}
-	return m.w.diskFails(op, path)
-}
-
-// change names a change of a file: the call's input.
-func (m *mind) change(path string) string {
-	m.w.mu.Lock()
-	defer m.w.mu.Unlock()
-	for _, id := range slices.Backward(m.order) {
-		if u := m.uses[id]; u != nil && u.path == path && u.results == 0 {
-			return path + "\x00" + u.input
-		}
-	}
-	return path
-}
-
-// stored is what the file of a session has.
-type stored struct {
-	uuids         map[string]bool
-	uses, results map[string]int
-}
-
-// log reads the file of a session.
-func (m *mind) log(session string) *stored {
-	name := filepath.Join(m.dir, filepath.FromSlash(agent.SessionFile(m.cwd, session)))
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return &stored{}
-	}
-	m.w.mu.Lock()
-	defer m.w.mu.Unlock()
-	if l := m.logs[name]; l != nil && m.size[name] == int64(len(content)) {
-		return l
-	}
-	l := &stored{make(map[string]bool), make(map[string]int), make(map[string]int)}
-	for line := range bytes.Lines(content) {
-		var in frame
-		if json.Unmarshal(line, &in) != nil {
-			continue // cut off by a death
-		}
-		l.uuids[in.UUID] = true
-		for _, b := range blocksIn(in.Message.Content) {
-			switch b.Type {
-			case "tool_use":
-				l.uses[b.ID]++
-			case "tool_result":
-				l.results[b.ToolUse]++
-			}
-		}
-	}
-	m.logs[name], m.size[name] = l, int64(len(content))
-	return l
+	return which
 }
 
 // secret checks a text for the key.

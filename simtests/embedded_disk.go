@@ -1,0 +1,145 @@
+package simtests
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+)
+
+// onDisk is the disk of the agent: it fails as the world wants.
+func (m *mind) onDisk(op, path string) error {
+	if op != "read" || !strings.HasPrefix(path, m.dir) { // the host reads sessions that have ended
+		m.alive(op + "s " + filepath.Base(path))
+	}
+	m.moment()
+	switch {
+	case op == "sync" && strings.HasSuffix(path, ".jsonl"):
+		if err := m.w.diskFails(op, path); err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err == nil {
+			m.w.mu.Lock()
+			m.w.loops.synced[path] = int(info.Size())
+			m.w.mu.Unlock()
+		}
+		return nil
+	case op == "read" && strings.HasPrefix(path, m.cwd):
+		content, _ := os.ReadFile(path) // the tool says it
+		m.w.mu.Lock()
+		m.reads[path] = string(content)
+		m.w.mu.Unlock()
+	}
+	if op == "rename" && strings.HasPrefix(path, m.cwd) {
+		w := m.w
+		u := m.effect(func(u *use) bool { return u.path == path && u.results == 0 && (u.name == "Write" || u.name == "Edit") }, "changes "+filepath.Base(path), m.change(path))
+		if u != nil {
+			w.note(Event{Kind: "effect", Lane: w.sched.running(), What: u.name + " " + filepath.Base(path)})
+			m.overwrites(u, path)
+		}
+	}
+	return m.w.diskFails(op, path)
+}
+
+// overwrites checks a change of a file that others may have changed since the model has read
+// it.
+func (m *mind) overwrites(u *use, path string) {
+	there, err := os.ReadFile(path)
+	next := ""
+	if parts, _ := filepath.Glob(path + ".tmp.*"); len(parts) == 1 {
+		content, _ := os.ReadFile(parts[0]) // it was written just now
+		next = string(content)
+	}
+	w := m.w
+	w.mu.Lock()
+	before, read := m.known[path]
+	stale := err == nil && read && string(there) != before
+	u.stale = stale
+	m.known[path] = next
+	lane := m.lane
+	w.mu.Unlock()
+	if !stale {
+		return
+	}
+	if u.name == "Write" {
+		w.Errorf("stale: %s writes over %s, which was changed since the model has read it", lane, filepath.Base(path))
+	}
+	for line := range strings.Lines(string(there)) {
+		if !strings.Contains(before, line) && !strings.Contains(next, line) {
+			w.Errorf("stale: an edit of %s drops from %s what others have written: %q", lane, filepath.Base(path), line)
+		}
+	}
+}
+
+// shows takes what the model gets to know of a file by the result of a call, and checks that
+// an edit of a file that others have changed says so; mu is held.
+func (m *mind) shows(u *use, b *blockIn) []string {
+	switch {
+	case b.IsError || u.path == "":
+	case u.name == "Read":
+		m.known[u.path] = m.reads[u.path]
+	case u.stale && !bytes.Contains(b.Content, []byte("modified on disk")):
+		return []string{fmt.Sprintf("stale: the result of the edit %s does not say that others have changed the file", u.id)}
+	}
+	return nil
+}
+
+// change names a change of a file: the call's input.
+func (m *mind) change(path string) string {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	for _, id := range slices.Backward(m.order) {
+		if u := m.uses[id]; u != nil && u.path == path && u.results == 0 {
+			return path + "\x00" + u.input
+		}
+	}
+	return path
+}
+
+// stored is what the file of a session has.
+type stored struct {
+	read          int // bytes of the file
+	uuids         map[string]bool
+	uses, results map[string]int
+}
+
+// log reads the file of a session.
+func (m *mind) log(session string) *stored {
+	name := filepath.Join(m.dir, filepath.FromSlash(agent.SessionFile(m.cwd, session)))
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return &stored{}
+	}
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	l := m.logs[name]
+	if l == nil || l.read > len(content) {
+		l = &stored{0, make(map[string]bool), make(map[string]int), make(map[string]int)}
+		m.logs[name] = l
+	}
+	whole := content[:bytes.LastIndexByte(content, '\n')+1]
+	more := whole[min(l.read, len(whole)):]
+	l.read = len(whole)
+	for line := range bytes.Lines(more) {
+		var in frame
+		if json.Unmarshal(line, &in) != nil {
+			continue // cut off by a death
+		}
+		l.uuids[in.UUID] = true
+		for _, b := range blocksIn(in.Message.Content) {
+			switch b.Type {
+			case "tool_use":
+				l.uses[b.ID]++
+			case "tool_result":
+				l.results[b.ToolUse]++
+			}
+		}
+	}
+	return l
+}
