@@ -119,7 +119,7 @@ func decisionMeta(decision string, g gate) Object {
 
 func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, meta Object) {
 	block := Object{"type": "tool_result", "tool_use_id": c.ID, "content": content}
-	if isError || c.Name == "Bash" {
+	if _, text := content.(string); isError || c.Name == "Bash" && text {
 		block["is_error"] = isError
 	}
 	o := Object{"message": Object{"role": "user", "content": []any{block}}}

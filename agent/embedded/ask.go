@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -81,23 +82,31 @@ func (t *talk) askFile(g *gates, mode string, own *tool, in agent.Object) agent.
 	return v
 }
 
-func readRule(dir string) agent.Object {
-	return agent.Object{"type": "addRules", "behavior": "allow", "destination": "session", "rules": []any{
-		agent.Object{"toolName": "Read", "ruleContent": "/" + strings.TrimSuffix(dir, "/") + "/**"},
-	}}
+func readRule(dir string) agent.Object { return addRules("session", readRuleOf(dir)) }
+
+func readRuleOf(dir string) agent.Object {
+	return agent.Object{"toolName": "Read", "ruleContent": "/" + strings.TrimSuffix(dir, "/") + "/**"}
 }
 
-// commandRules suggests to allow commands for good.
-func commandRules(commands ...string) agent.Object {
-	rules := []any{}
-	for _, c := range commands {
-		rules = append(rules, agent.Object{"toolName": "Bash", "ruleContent": c})
-	}
-	return agent.Object{"type": "addRules", "behavior": "allow", "destination": "localSettings", "rules": rules}
+// commandRules suggests to allow a command for good.
+func commandRules(command string) agent.Object {
+	return addRules("localSettings", agent.Object{"toolName": "Bash", "ruleContent": command})
+}
+
+func addRules(destination string, rules ...any) agent.Object {
+	return agent.Object{"type": "addRules", "behavior": "allow", "destination": destination, "rules": rules}
 }
 
 func addDirectory(dir string) agent.Object {
 	return agent.Object{"type": "addDirectories", "directories": []string{dir}, "destination": "session"}
+}
+
+// directoryOf is the directory that a question about a path suggests to allow.
+func directoryOf(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
 }
 
 func acceptEdits() agent.Object {

@@ -75,6 +75,9 @@ func (r *run) attend(s *agent.Strand, c *command) (status, summary string) {
 
 // show has the host see a command in the foreground that lasts. stop ends that.
 func (r *run) show(report func(func())) (stop func()) {
+	if !r.t.background { // as observed
+		return func() {}
+	}
 	clock := r.t.seams.Clock
 	began := clock.Now()
 	var mu sync.Mutex

@@ -50,6 +50,7 @@ type run struct {
 	l           *agent.Lane
 	s           *agent.Strand
 	call        string // its id
+	session     string // the session's id
 	task        string // the id of the task that it becomes in the background
 	command     string
 	description string
@@ -68,7 +69,7 @@ var refused = &command{}
 // it is left. What runs then belongs to a task in the background.
 func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Object) (agent.ToolResult, error) {
 	r := &run{
-		t: t, l: l, s: s, call: call, task: l.NewTaskID(), command: str(in, "command"), description: str(in, "description"),
+		t: t, l: l, s: s, call: call, session: l.SessionID(), task: l.NewTaskID(), command: str(in, "command"), description: str(in, "description"),
 		limit: t.hands.timeout(), noSandbox: in["dangerouslyDisableSandbox"], began: t.seams.Clock.Now(), dir: t.hands.dir(),
 	}
 	if r.description == "" {
@@ -149,8 +150,24 @@ func (r *run) do(ctx context.Context, report func(func())) (agent.ToolResult, *c
 var errTimedOut = errors.New("the command has timed out")
 
 // script runs a command so that its errors name it as bash does, everything it prints is one
-// stream, and its directory is known if it succeeds.
-const script = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+// stream, and its directory is known if it succeeds. snapshot is a script to read first, or "".
+func script(snapshot string) string {
+	const run = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+	if snapshot == "" {
+		return run
+	}
+	return "source " + quote(snapshot) + " 2>/dev/null || true; " + run
+}
+
+// quote is a text as one word of the shell.
+func quote(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-", r)
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
 
 // start starts the shell.
 func (r *run) start(ctx context.Context) (*command, error) {
@@ -166,13 +183,9 @@ func (r *run) start(ctx context.Context) (*command, error) {
 	}
 	r.where = filepath.Join(scratch, "cwd-"+r.task)
 	return h.start(ctx, session.Command{
-		Path: "/bin/bash", Args: []string{"-c", script, "/bin/bash", r.command, r.where}, Dir: dir, Env: h.env,
+		Path: "/bin/bash", Args: []string{"-c", script(h.snapshot(ctx)), "/bin/bash", r.command, r.where}, Dir: dir,
+		Env: append(slices.Clip(h.env), "CLAUDE_CODE_SESSION_ID="+r.session),
 	})
-}
-
-// blockedSleep says why a command is not run that does nothing but wait; "": it is.
-func blockedSleep(in agent.Object, background bool) string {
-	return ""
 }
 
 // timeout is that of a command that says none.

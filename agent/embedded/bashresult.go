@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,12 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 	if meaning != "" {
 		structured["returnCodeInterpretation"] = meaning
 	}
+	if m := imageURL.FindStringSubmatch(text); m != nil {
+		structured["stdout"], structured["isImage"] = text, true
+		return agent.ToolResult{Structured: structured, Content: []any{agent.Object{
+			"type": "image", "source": agent.Object{"type": "base64", "media_type": m[1], "data": m[2]},
+		}}}
+	}
 	if len(shown) < len(text) {
 		path, err := h.persist(out)
 		if err != nil {
@@ -72,36 +79,52 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 	return agent.ToolResult{Content: shown + note, Structured: structured}
 }
 
+// imageURL is an output that is an image.
+var imageURL = regexp.MustCompile(`^data:(image/(?:png|jpeg|gif|webp));base64,([A-Za-z0-9+/=\s]+)$`)
+
 // readable is an output as the model reads it.
 func readable(out []byte) string {
 	return strings.TrimRight(trimLeadingBlank(toUTF8(out)), " \t\r\n\v\f")
 }
 
 func exitCode(s session.ExitStatus) int {
-	if s.Signal != "" {
-		return 1 // the shell was killed by its own command, as observed
+	switch s.Signal { // by which its own command has killed the shell: as observed
+	case "":
+		return s.Code
+	case "SIGTERM":
+		return 144
 	}
-	return s.Code
+	return 1
 }
 
-// noError says what an exit code of 1 means if it does not mean failure; "" if it does.
+// noError says what an exit code of 1 means if it does not mean failure; "" if it does. The
+// last command counts.
 func noError(command string, code int) string {
 	if code != 1 {
 		return ""
 	}
-	words := strings.Fields(command)
-	if len(words) == 0 || strings.ContainsAny(command, "\n;&") {
+	parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("|;&\n", r) })
+	if len(parts) == 0 {
 		return ""
 	}
-	last := strings.Fields(command[strings.LastIndexByte(command, '|')+1:])
+	last := strings.Fields(parts[len(parts)-1])
 	if len(last) == 0 {
 		return ""
 	}
 	switch filepath.Base(last[0]) {
-	case "grep", "rg":
+	case "grep", "rg", "egrep", "fgrep":
 		return "No matches found"
 	case "diff":
 		return "Files differ"
+	case "git":
+		switch {
+		case len(last) > 1 && last[1] == "diff":
+			return "Files differ"
+		case len(last) > 1 && last[1] == "grep":
+			return "No matches found"
+		}
+	case "find":
+		return "Some directories were inaccessible"
 	case "test", "[":
 		return "Condition is false"
 	}
@@ -128,10 +151,15 @@ func join(parts ...string) string {
 	return strings.Join(out, "\n")
 }
 
-// silent reports whether the command's first program prints nothing when it succeeds.
+// silent reports whether the programs of a command print nothing when they succeed.
 func silent(command string) bool {
-	words := strings.Fields(command)
-	return len(words) > 0 && slices.Contains([]string{"mv", "cp", "rm", "mkdir", "rmdir", "touch", "chmod", "chown", "ln"}, words[0])
+	parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("|;&\n", r) })
+	return len(parts) > 0 && !slices.ContainsFunc(parts, func(part string) bool {
+		words := strings.Fields(part)
+		return len(words) > 0 && !slices.Contains([]string{
+			"mv", "cp", "rm", "mkdir", "rmdir", "touch", "chmod", "chown", "chgrp", "ln", "cd", "export", "unset", "wait",
+		}, words[0])
+	})
 }
 
 // capped is what the model may read of an output at most.

@@ -16,15 +16,16 @@ import (
 func readOnly() []string {
 	var rules []string
 	for _, program := range []string{
-		"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "echo", "printf", "pwd", "which", "ps", "sleep", "true", "false",
-		"sort", "uniq", "cut", "tr", "diff", "stat", "du", "df", "test", "[", "basename", "dirname", "realpath", "cd", "sed",
+		"ls", "cat", "head", "tail", "wc", "grep", "rg", "find", "echo", "printf", "which", "ps", "sleep", "true", "false",
+		"sort", "uniq", "cut", "tr", "diff", "stat", "du", "df", "test", "[", "basename", "dirname", "realpath", "cd", "sed -n",
 		"nl", "od", "strings", "cmp", "comm", "paste", "fold", "column", "rev", "base64", "tac", "hexdump", "fmt", "expand", "pr", "numfmt", "readlink", "free",
 		"md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "seq", "whoami", "id", "uname", "type", "expr", "tty", "groups", "arch", "nproc", "uptime", "cal",
-		"git status", "git log", "git diff", "git show", "git branch --list", "git blame", "git rev-parse", "git ls-files", "git describe",
+		"git status", "git log", "git diff", "git show", "git branch --list", "git blame", "git rev-parse", "git ls-files", "git describe", "git grep", "git cat-file",
 	} {
 		rules = append(rules, "Bash("+program+":*)")
 	}
-	return append(rules, "Bash(date)", "Bash(hostname)", "Bash(git branch)", "Bash(git remote)", "Bash(git remote -v)")
+	return append(rules, "Bash(date)", "Bash(date -u)", "Bash(hostname)", "Bash(pwd)", "Bash(tree)", "Bash(history)", "Bash(git branch)", "Bash(git branch -a)", "Bash(git remote)", "Bash(git remote -v)",
+		"Bash(git tag)", "Bash(git stash list)", "Bash(git worktree list)", "Bash(python3 --version)", "Bash(python --version)", "Bash(node --version)", "Bash(node -v)")
 }
 
 // editing are commands that run without a question in the mode acceptEdits.
@@ -67,6 +68,9 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	}
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
 		input, _ := json.Marshal(agent.Object{"command": mild(command)}) // a string
+		if _, odd := oddity("", command); odd {
+			return protocol.BehaviorAsk
+		}
 		return allows(g.reads(), policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
 	}
 	t.gates = g
@@ -152,9 +156,12 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		command := ""
 		danger := ""
 		plain := call // as the agent's own rules see it
+		var strange agent.Verdict
+		odd := false
 		if own.name == "Bash" {
 			command = str(in, "command")
 			danger = t.hands.critical(command)
+			strange, odd = oddity(p.Mode, command)
 			plain.Input, _ = json.Marshal(agent.Object{"command": mild(command)}) // a text
 		}
 		switch {
@@ -183,11 +190,13 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Allow: true, Reason: because}
 		case mine == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: "rule"}
-		case allows(g.reads(), plain) == protocol.BehaviorAllow:
+		case odd && p.Mode != "plan":
+			return strange
+		case !odd && allows(g.reads(), plain) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
 		case p.Mode == "plan" && own.reads:
 			return agent.Verdict{Allow: true, Reason: "mode"}
-		case p.Mode == "acceptEdits" && allows(g.edits(), plain) == protocol.BehaviorAllow:
+		case p.Mode == "acceptEdits" && (own.name != "Bash" || exact(command)) && allows(g.edits(), plain) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
 		case own.name == "Bash" && p.Mode == "plan":
 			return agent.Verdict{Unchecked: unchecked(own.name)}

@@ -39,12 +39,15 @@ func TestCommandsThatAreNoReading(t *testing.T) {
 		"base64 /etc/passwd", "date +%Y -s 12:00", "date '+%Y' --set=12:00", "date -s +1", "date +%Y > x", "hostname evil", "od /etc/passwd", "type x > y", "git remote add x y", "git remote update", "git remote -v update", "git ls-files > x", "git rev-parse HEAD; rm x",
 		"echo $SECRET", "echo ${HOME:=x}", "echo ${!HOME}", "echo $HOME > x", "echo $(id)", "echo $HOME$(id)", "echo \"$HOME `id`\"", "ls | xargs echo > x", "ls | xargs rm", "xargs echo < /etc/passwd", "ls | xargs -I{} echo {}; rm x", "ls | xargs sh -c echo", "cat $HOME/x", "ls $HOME", "$HOME/x", "echo ${HOME/a/$(id)}",
 		"seq 5 > x", "free > x", "pr /etc/passwd", "numfmt < /etc/passwd", "tac ../x", "rev ~/.bashrc", "strings /bin/ls", "cmp a /etc/passwd", "cat <<X\n$HOME\nX", "readlink -f /etc/passwd", "md5sum /etc/passwd", "paste a /etc/passwd", "hexdump -f /etc/passwd x",
+		"echo $USER", "echo $?", "echo $$", "time ls", "(ls)", "{ ls; }", "ls &", "((1+1))", "let x=1", "eval ls", "source x", ". x", "export A=1", "A=1", "for i in 1 2; do echo $i; done", "echo {1..3}", "ls {a,b}", "pwd -P", "sed s/a/b/ x", "sed 5q x", "cd sub && git status", "find . -exec cat {} ;",
+		"[[ -v a[$(id)] ]]", "[[ a -eq b[x] ]]", "[[ $x ]]", "echo $((x))", "echo $((a[$(id)]))", "command -p rm x", "command rm x", "file -C -m x", "file -f /etc/passwd", "file /etc/passwd", "jq -n env", "jq env x", "jq . /etc/passwd", "jq -f x y", "jq '$ENV' x", "jq -n 'input' x", "tree -o x", "tree /", "history -c", "hostname x", "date -f /etc/passwd", "git tag x", "git stash", "git grep -O x", "git grep --open-files-in-pager=sh x", "git cat-file --textconv x", "node -e 1", "command cd /",
 	} {
 		assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}
 	for _, command := range []string{
 		"ls", "ls -la", "cat a.txt", "head -5 a.txt | tail -1", "grep -rn x .", "find . -name '*.go'", "wc -l a.txt", "git status", "git log --oneline -5", "git diff", "echo hi", "pwd", "cd sub && ls", "ls > /dev/null 2>&1", "true",
-		"date +%Y", "date '+%Y %m'", "echo $HOME", `echo "home: ${HOME}, $PWD"`, "ls | xargs echo", "sed -n 1p a.txt", "sed 's/a/b/' a.txt", "cat a.txt | sed -n 2,3p", "git remote -v", "git rev-parse HEAD", "whoami", "id -un", "uname -a", "seq 1 5", "tac a.txt | rev", "stat a.txt", "md5sum a.txt", "ls # all\npwd", "cat *.txt",
+		"date +%Y", "date '+%Y %m'", "echo $HOME", `echo "home: ${HOME}"`, "ls | xargs echo", "sed -n 1p a.txt", "cat a.txt | sed -n 2,3p", "git remote -v", "git rev-parse HEAD", "whoami", "id -un", "uname -a", "seq 1 5", "tac a.txt | rev", "stat a.txt", "md5sum a.txt", "ls # all\npwd", "cat *.txt",
+		"date -u +%s", "[[ -f a.txt ]]", "[[ a == b ]] && echo x", "echo $((1+2))", "echo ~", "command ls", "file a.txt", "jq .a.b a.txt", "tree", "history", "python3 --version", "git branch -a", "git grep x", "if true; then echo x; fi",
 	} {
 		assert.Equal(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}

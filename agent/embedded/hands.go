@@ -16,18 +16,21 @@ import (
 // hands are what the tools of a session share. Tools run as tasks, several at once, so mu
 // guards what changes.
 type hands struct {
-	root  string   // the session's working directory
-	real  string   // the same, its links followed
-	added []string // further directories
-	env   []string // of commands, without the keys of providers
-	seams backend.Seams
-	disk  disk
+	root    string                     // the session's working directory
+	real    string                     // the same, its links followed
+	added   []string                   // further directories
+	env     []string                   // of commands, without the keys of providers
+	private func(variable string) bool // says of which variables commands know nothing
+	seams   backend.Seams
+	disk    disk
 
-	mu     sync.Mutex
-	cwd    string           // of the shell
-	strict bool             // the model may not write what it has not read
-	read   map[string]known // files that the model has read, by path
-	own    string           // the directory for what tools keep; "": it is not made
+	mu      sync.Mutex
+	cwd     string           // of the shell
+	strict  bool             // the model may not write what it has not read
+	read    map[string]known // files that the model has read, by path
+	own     string           // the directory for what tools keep; "": it is not made
+	snapped bool             // a snapshot was taken, or there is none
+	snap    string           // its path
 
 	deny func(path string) bool // whether a deny rule hides a file; nil: none does
 

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -8,8 +9,7 @@ import (
 )
 
 // mild is a command with what surely only prints in a form that rules can be about: date
-// +FORMAT is date, and what echo prints of variables that are no secrets is a word. The rest
-// stays as it is written.
+// +FORMAT is date, and what echo prints of HOME is a word. The rest stays as it is written.
 func mild(command string) string {
 	if strings.ContainsAny(command, "\\`#\x00") || strings.Contains(command, "<<") {
 		return command
@@ -27,24 +27,20 @@ func mild(command string) string {
 		changes = append(changes, change{int(n.Pos().Offset()), int(n.End().Offset()), text})
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		c, ok := n.(*syntax.CallExpr)
-		if !ok || len(c.Args) < 2 || len(c.Assigns) > 0 {
-			return true
-		}
-		switch name := c.Args[0].Lit(); name {
-		case "date":
-			if text, known := literal(c.Args[1].Parts); known && len(c.Args) == 2 && strings.HasPrefix(text, "+") {
-				replace(c.Args[1], "")
+		switch n := n.(type) {
+		case *syntax.TestClause:
+			if plainTest.MatchString(command[n.Pos().Offset():n.End().Offset()]) {
+				replace(n, "true")
 			}
-		case "xargs":
-			if c.Args[1].Lit() == "echo" {
-				replace(c.Args[0], "")
+			return false
+		case *syntax.ArithmExp:
+			if plainSum.MatchString(command[n.Pos().Offset():n.End().Offset()]) {
+				replace(n, "1")
 			}
-		case "echo", "printf":
-			for _, w := range c.Args[1:] {
-				for _, p := range variables(w.Parts) {
-					replace(p, "x")
-				}
+			return false
+		case *syntax.CallExpr:
+			if len(n.Args) > 1 && len(n.Assigns) == 0 {
+				soften(n.Args, replace)
 			}
 		}
 		return true
@@ -56,19 +52,66 @@ func mild(command string) string {
 	return command
 }
 
-// variables are the plain expansions in a word of variables that are no secrets.
-func variables(parts []syntax.WordPart) (list []*syntax.ParamExp) {
+var (
+	plainTest = regexp.MustCompile(`^\[\[( +[A-Za-z0-9_./=!<>~-]+)+ +\]\]$`) // no word in which the shell evaluates
+	plainSum  = regexp.MustCompile(`^\$\(\([0-9 +*/%()-]+\)\)$`)
+)
+
+// soften replaces what a simple command of at least two words has that is harmless in it.
+func soften(args []*syntax.Word, replace func(syntax.Node, string)) {
+	words, all := literally(args)
+	switch args[0].Lit() {
+	case "date":
+		if all && !slices.ContainsFunc(words[1:], func(w string) bool { return w != "-u" && w != "--utc" && !strings.HasPrefix(w, "+") }) {
+			for _, w := range args[1:] {
+				replace(w, "")
+			}
+		}
+	case "command":
+		if name := args[1].Lit(); name != "" && !strings.HasPrefix(name, "-") {
+			replace(args[0], "")
+		}
+	case "xargs":
+		if args[1].Lit() == "echo" {
+			replace(args[0], "")
+		}
+	case "file": // it only has options that write
+		if all && !slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-") }) {
+			replace(args[0], "stat")
+		}
+	case "jq":
+		if all && plainFilter(words) {
+			replace(args[0], "cat")
+			replace(args[1], "")
+		}
+	case "echo", "printf":
+		for _, w := range args[1:] {
+			if lit := w.Lit(); lit == "~" || strings.HasPrefix(lit, "~/") {
+				replace(w, "x")
+				continue
+			}
+			for _, p := range homes(w.Parts) {
+				replace(p, "x")
+			}
+		}
+	}
+}
+
+// plainFilter reports whether jq has no options, and a filter that sees its files alone.
+func plainFilter(words []string) bool {
+	return !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }) && !filterMore.MatchString(words[1])
+}
+
+var filterMore = regexp.MustCompile(`(?i)env|input|import|include|debug|stderr|halt|\$__|getpath|limit`)
+
+// homes are the plain expansions of HOME in a word.
+func homes(parts []syntax.WordPart) (list []*syntax.ParamExp) {
 	for _, p := range parts {
 		switch p := p.(type) {
-		case *syntax.Lit, *syntax.SglQuoted:
 		case *syntax.DblQuoted:
-			list = append(list, variables(p.Parts)...)
+			list = append(list, homes(p.Parts)...)
 		case *syntax.ParamExp:
-			if p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil || p.Names != 0 || p.Param == nil {
-				return nil
-			}
-			switch p.Param.Value {
-			case "HOME", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "PATH", "TMPDIR", "LANG", "TERM", "HOSTNAME", "UID", "EUID", "SHLVL", "RANDOM", "SECONDS", "LINENO", "BASH_VERSION", "OSTYPE", "HOSTTYPE", "MACHTYPE":
+			if home(p) {
 				list = append(list, p)
 			}
 		}

@@ -214,8 +214,8 @@ func TestAnAgentThatDies(t *testing.T) {
 			turn, err := c.Send(ctx, sdk.UserText(mine))
 			require.NoError(t, err)
 			require.Eventually(t, func() bool {
-				_, err := os.Stat(filepath.Join(o.Cwd, "log"))
-				return err == nil
+				log, _ := os.ReadFile(filepath.Join(o.Cwd, "log"))
+				return len(log) > 0 // the shell makes the file before echo writes it
 			}, time.Minute, time.Millisecond)
 			m.kill()
 			r, err := turn.Result(ctx)

@@ -62,7 +62,10 @@ func (o *output) spill(path string) ([]byte, error) {
 		return nil, err
 	}
 	before := o.b
-	o.file, o.b = f, nil
+	if o.size > int64(len(before)) {
+		_, _ = fmt.Fprintf(f, "\n[%s of output are not kept.]\n", sizeOf(int(o.size)-len(before))) // as much as fits
+	}
+	o.file, o.b, o.size = f, nil, int64(len(before))
 	return before, nil
 }
 

@@ -152,13 +152,23 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	if at, err := filepath.EvalSymlinks(root); err == nil {
 		root = at
 	}
-	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, seams: seams, disk: seams.Disk, read: map[string]known{}}
+	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, private: private, seams: seams, disk: seams.Disk, read: map[string]known{}}
 	for _, kv := range l.Env {
 		if name, _, _ := strings.Cut(kv, "="); !private(name) {
 			h.env = append(h.env, kv)
 		}
 	}
+	h.env = append(h.env, ofCommands()...)
 	return h
+}
+
+// ofCommands is what the environment of commands has besides that of the session: that they
+// are an agent's, and nothing that waits for a person.
+func ofCommands() []string {
+	return []string{
+		"CLAUDECODE=1", "AI_AGENT=troupe", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ATTENDED=0",
+		"GIT_EDITOR=true", "COREPACK_ENABLE_AUTO_PIN=0", "NoDefaultCurrentDirectoryInExePath=1",
+	}
 }
 
 // addedDirs are the directories that the options add to the working directory.

@@ -184,7 +184,7 @@ func (c *Case) at(root string) (*Case, error) {
 }
 
 // places are paths below /w, which base64 is not.
-var places = regexp.MustCompile(`(^|[^A-Za-z0-9+/=_.-])/w(/|$|[^A-Za-z0-9+/=_.-])`)
+var places = regexp.MustCompile(`(^|[^A-Za-z0-9+/_.-])/w(/|$|[^A-Za-z0-9+/=_.-])`)
 
 // eachLiteral replaces each string of a JSON text; the order of members stays.
 func eachLiteral(raw []byte, change func(string) string) []byte {
