@@ -111,6 +111,8 @@ func TestLawsOfAnswersThatWereGiven(t *testing.T) {
 	paid := tool(`"m"`, "1")
 	holds(t, []scene{
 		{"a gate is asked again in the next turn", do("send u", askP, "answer p "+big, askP, okOf+`["u"]}`, askP), []string{"run permission p", "run permission p"}},
+		{"in a turn 64 KiB of answers are kept", do("send u", askP, "answer p "+big, asks(`"q"`, "can_use_tool", ""), "answer q "+kept, askP), []string{"run permission p", "run permission q"}},
+		{"and between turns 4 KiB", do(askP, "answer p "+kept, asks(`"q"`, "can_use_tool", ""), "answer q "+kept, askP), []string{"run permission p", "run permission q", "run permission p"}},
 		{"a tool does not run twice", do("send u", paid, `answer m "paid"`, paid, okOf+`["u"]}`, paid), []string{"run mcp m"}},
 		{"but another call under the id does", do(paid, `answer m "paid"`, tool(`"m"`, "2")), []string{"run mcp m", "run mcp m"}},
 		{"the last three calls of tools are known", five, append(once, "run mcp a", "run mcp b")},

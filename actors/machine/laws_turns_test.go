@@ -44,6 +44,10 @@ func TestLawsOfAResultBeforeItsTurn(t *testing.T) {
 		{"nothing but a result", do("send a", stray, "wait"), []string{"-", "turn a: stray"}},
 		{"only the first result of a minimal agent is waited for", do("send a", "send b", ok+"\n"+ok, "wait", "send c", ok),
 			[]string{"-", "turn a: ok", "turn b: ok", "turn c: ok"}},
+		{"which stays one when it says that it runs", do("send a", ok, "wait", "send b", running, ok, "send c", ok),
+			[]string{"-", "turn a: ok", "turn b: ok", "turn c: ok"}},
+		{"and is none from its first init on", do("send a", ok, "wait", "send b", inits, ok, "send c", ok),
+			[]string{"-", "turn a: ok", "turn b: ok"}},
 	}, "turn -", repeats)
 }
 
@@ -90,6 +94,7 @@ func TestLawsOfTurns(t *testing.T) {
 
 		{"a prompt that the close blocks", denied("UserPromptSubmit"), []string{"turn a: closed"}},
 		{"a hook of a tool call is no prompt's", denied("PreToolUse"), []string{"turn a: ok"}},
+		{"a prompt's hook that is denied while the session is open", do("send a", promptsUp, "deny h no", okOf+`["a"]}`), []string{"turn a: ok"}},
 		{"nor is one that names the prompt's", denied(`PreToolUse","tool_input":{"text":"UserPromptSubmit"},"x":"`), []string{"turn a: ok"}},
 
 		{"a skipped result ends its turn", do("send a", `skip {"uuid":"x","type":"result","subtype":"success","result":"aaa`), []string{"turn a: skipped"}},
@@ -97,6 +102,7 @@ func TestLawsOfTurns(t *testing.T) {
 			`skip {"type":"control_response","response":{"subtype":"success","request_id":"c","response":{"a":"aaa`,
 			`skip {"type":"control_response","response":{"subtype":"success","request_id":"nobody","response":{"a":"aaa`), []string{"call c: skipped"}},
 		{"what may be a result does, once the agent is idle", do("send a", `skip {"uuid":"x","result":"aaa`, is("started", "a"), "wait", idle), []string{"turn a: skipped"}},
+		{"but not while it runs", do("send a", `skip {"uuid":"x","result":"aaa`, is("started", "a"), running), nil},
 		{"a line before the result does not", do("send a", `skip {"uuid":"x","message":{`, okOf+`["a"]}`, idle), []string{"turn a: ok"}},
 		{"what cannot be a result does not", do("send a", `skip {"type":"assistant","message":{`, `skip [{"type":"result"`, "skip "+strings.Repeat("x", 256), "skip ", is("started", "a"), idle), nil},
 		{"a type deeper down is none", do("send a",
