@@ -159,6 +159,10 @@ func (l *Lane) Remind(texts ...string) {
 }
 
 // attach keeps an attachment, for a real model.
+// Attach adds an attachment of that kind to the history: what it means is the history's. The
+// host does not see it.
+func (l *Lane) Attach(kind string, o Object) { l.e.attach(kind, o) }
+
 func (e *engine) attach(kind string, o Object) {
 	if e.cfg.Live != nil && e.keeps() {
 		e.record(Object{"type": "attachment", "uuid": e.ids.uuid(), "attachment": o.with(Object{"type": kind})})

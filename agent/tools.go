@@ -197,7 +197,7 @@ func (l *Lane) afterBatch(open []*call) error {
 		notes = append(notes, notesOf("PostToolBatch", "", a)...)
 	}
 	l.remind(notes)
-	stops := l.e.cfg.Live != nil && slices.ContainsFunc(answers, HookAnswer.stops)
+	stops := l.e.cfg.Live != nil && slices.ContainsFunc(answers, func(a HookAnswer) bool { return a.stops() || a.Decision == "block" })
 	if stops || slices.ContainsFunc(open, func(c *call) bool { return c.stops }) {
 		return errHookStopped
 	}

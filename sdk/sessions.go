@@ -19,20 +19,25 @@ import (
 // else the working directory of this process; leave it out to import sessions of this
 // machine into a store. o may be nil; its other fields do not count.
 //
-// The error is a *[ConfigError]: the backend is unknown or in this process, or the
-// environment has no home directory.
+// The error is a *[ConfigError]: the backend is unknown or in this process and stores no
+// sessions, or the environment has no home directory.
 func Sessions(o *Options) (*transcript.Sessions, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	data := dialect.Input{Options: *o, Facts: dialect.Facts{ParentEnv: os.Environ()}}
 	vendor := transcript.Claude
+	root, name := "", ""
 	if o.Backend != nil {
 		data.Spawner = nil // nothing is started
 		what, err := choose(&data)
 		switch {
 		case err != nil:
 			return nil, err
+		case !what.Local() && what.Stores:
+			if d, ok := what.Dialect.(dialect.Isolator); ok {
+				root = d.ConfigDir(&data).Path
+			}
 		case !what.Local():
 			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "keeps no session files on this machine",
 				Fix: "use sdk.Claude or sdk.Qoder"}
@@ -40,10 +45,12 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 			vendor = transcript.Qoder
 		}
 	}
-	root, name := transcript.Root(vendor, func(name string) string {
-		value, _ := data.LookupEnv(name)
-		return value
-	})
+	if root == "" {
+		root, name = transcript.Root(vendor, func(name string) string {
+			value, _ := data.LookupEnv(name)
+			return value
+		})
+	}
 	if root == "" && o.SessionStore == nil {
 		return nil, &ConfigError{Option: "Env", Backend: vendorName(vendor), Problem: "has no HOME, so nobody can say where the sessions are",
 			Fix: "set HOME, or " + configVariable(vendor)}

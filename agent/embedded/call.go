@@ -101,7 +101,10 @@ const maxWait = 60 * time.Second
 // breaks off is not seen; only partial messages are written as they come. With an error it
 // returns what has come.
 func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
-	r := t.request(l)
+	r, err := t.request(l)
+	if err != nil {
+		return &answer{}, err
+	}
 	if limit > 0 {
 		r.MaxTokens = limit
 	}
@@ -206,14 +209,18 @@ func (t *talk) interrupted(l *agent.Lane, a *answer, half *model.Block) {
 }
 
 // request is the next request of the conversation.
-func (t *talk) request(l *agent.Lane) *model.Request {
+func (t *talk) request(l *agent.Lane) (*model.Request, error) {
 	if t.system == nil {
-		t.system = systemPrompt(l, t)
+		system, err := t.systemPrompt(l)
+		if err != nil {
+			return nil, err
+		}
+		t.system = append([]string{}, system...) // not nil, so that it is made once
 	}
 	return &model.Request{
 		Model: l.Model(), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
 		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
-	}
+	}, nil
 }
 
 // thinks is how much the model thinks: as the options say, or its profile; "": it does not

@@ -36,29 +36,41 @@ func blocksOf(content json.RawMessage) []model.Block {
 	return blocks
 }
 
-// attached are the blocks of an attachment that the model reads: what hooks say, and what
-// the user says while the agent works. Of others there are none.
-func attached(raw json.RawMessage) []model.Block {
+// Kinds of attachments, beside Claude Code's.
+const (
+	surroundings = "troupe_surroundings" // what the system prompt says of them
+	newDate      = "troupe_date"         // another day has begun
+)
+
+// attached adds what an attachment says to the conversation: what hooks say, what the user
+// says while the agent works, and what the agent has noted. Others say nothing.
+func (l *log) attached(raw json.RawMessage) {
 	var a struct {
 		Type    string          `json:"type"`
 		Content []string        `json:"content"`
 		Prompt  json.RawMessage `json:"prompt"`
 		Mode    string          `json:"commandMode"`
+		Text    string          `json:"text"`
+		Date    string          `json:"date"`
 	}
 	if protocol.Unmarshal(raw, &a) != nil {
-		return nil
+		return
 	}
 	switch a.Type {
-	case "hook_additional_context":
-		return []model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")}
+	case surroundings:
+		l.surroundings, l.date = a.Text, a.Date
+	case "hook_additional_context", newDate:
+		if a.Date != "" {
+			l.date = a.Date
+		}
+		l.said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})
 	case "queued_command":
 		blocks := blocksOf(a.Prompt)
 		if len(blocks) == 1 && blocks[0].Kind == model.Text && a.Mode == "prompt" {
 			blocks[0].Text = "The user sent a new message while you were working:\n" + blocks[0].Text
 		}
-		return blocks
+		l.said(blocks)
 	}
-	return nil
 }
 
 func blockOf(raw json.RawMessage) model.Block {

@@ -35,6 +35,8 @@ type log struct {
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 	todos    todos
 
+	surroundings, date string // as they were noted; "": they were not
+
 	used, told []uint64 // hashes of the ids of calls, and of results
 }
 
@@ -232,7 +234,7 @@ func (l *log) fold(line []byte) string {
 		}
 		l.said(blocks)
 	case r.Type == "attachment":
-		l.said(attached(r.Attachment))
+		l.attached(r.Attachment)
 	case r.Type == "assistant" && r.Message.Model != synthetic:
 		blocks := blocksOf(r.Message.Content)
 		for i := range blocks {

@@ -110,6 +110,22 @@ func TestSessionsAreReadable(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	assert.Equal(t, r.SessionID, list[0].SessionID)
+	assert.Contains(t, list[0].Summary, "Say it.")
+	same, err := sdk.Sessions(o)
+	require.NoError(t, err)
+	assert.Equal(t, root, same.Root)
+	file, err := same.Open(t.Context(), r.SessionID)
+	require.NoError(t, err)
+	resumed, err := file.Resumed()
+	require.NoError(t, err)
+	texts := ""
+	for m, err := range resumed.Messages() {
+		require.NoError(t, err)
+		texts += m.Type + ": " + m.Text() + "\n"
+	}
+	assert.Contains(t, texts, "assistant: done")
+	assert.Empty(t, resumed.Repairs)
+	require.NoError(t, file.Close())
 
 	o.PersistSession = sdk.Some(false)
 	run(t, o)

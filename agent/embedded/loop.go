@@ -31,6 +31,7 @@ var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxT
 func (t *talk) turn(turn *agent.Turn) error {
 	defer t.rest()
 	t.begin(turn)
+	t.remindOfDate(turn.Lane)
 	return t.loop(turn)
 }
 

@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -89,7 +91,7 @@ func restCommands() []restCommand {
 // restFlags are the flags of all commands of troupe sessions.
 func restFlags() []flagSpec {
 	return []flagSpec{
-		{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude or qoder; default: claude", set: oneOf(func(s *settings) *string { return &s.agent }, "claude", "qoder")},
+		{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude, qoder or embedded; default: claude", set: oneOf(func(s *settings) *string { return &s.agent }, "claude", "qoder", embedded.Name)},
 		{name: "cwd", short: "C", arg: "DIR", help: "only the sessions of this directory and of the other worktrees of its repository; default: of all directories", set: text(func(s *settings) *string { return &s.opts.Cwd })},
 		{name: "store", arg: "DIR", help: "the sessions of the session store in this directory, for --cwd or else the working directory; default: those of this machine", set: text(func(s *settings) *string { return &s.rest.store })},
 		helpFlag(),
@@ -161,11 +163,14 @@ func (r *restCommand) command(ctx context.Context, p process, c *console, s *set
 
 func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCommand) int {
 	s.opts.Backend = sdk.Claude(sdk.ClaudeConfig{})
-	if s.agent == "qoder" {
+	switch s.agent {
+	case "qoder":
 		s.opts.Backend = sdk.Qoder(sdk.QoderConfig{})
+	case embedded.Name: // its model is not asked
+		s.opts.Backend = embedded.New(embedded.Config{Model: model.NewOpenAI(model.OpenAIConfig{}), Name: "none"})
 	}
 	s.opts.CleanEnv, s.opts.Env = true, map[string]string{}
-	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PROJECT_DIR_NAME", "QODER_CONFIG_DIR"} {
+	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PROJECT_DIR_NAME", "QODER_CONFIG_DIR", "XDG_STATE_HOME", "TROUPE_EMBEDDED_DIR"} {
 		s.opts.Env[name] = p.getenv(name)
 	}
 	if err := s.openStore(r.name); err != nil {
