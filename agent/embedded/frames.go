@@ -126,9 +126,7 @@ func frameOf(b *model.Block) map[string]any {
 	case model.ToolUse:
 		o = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Name, "input": b.Input}
 		if b.BadInput != "" { // as observed
-			if in, wrong, _ := unparsed(b.Name, b.BadInput); wrong == "" {
-				o["input"] = in
-			} else {
+			if _, wrong, _ := unparsed(b.Name, b.BadInput); wrong != "" {
 				o["input"] = agent.Object{"__unparsedToolInput": agent.Object{"raw": b.BadInput, "len": len(utf16.Encode([]rune(b.BadInput)))}}
 			}
 		}
