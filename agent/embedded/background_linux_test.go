@@ -293,3 +293,42 @@ func TestReadingTheOutputOfACommand(t *testing.T) {
 	result(t, s.open(t))
 	assert.Equal(t, "1\tbg\n2\t", says(t, s.requests(t, 4)[3]))
 }
+
+// The process that waits for the host's death is none of the command's.
+func TestWhatIsBesideACommandIsNotSeen(t *testing.T) {
+	t.Parallel()
+	s := script(t, bashCall(map[string]any{"command": `echo "[$!] $- $#"; jobs; wait; [ -e /proc/$$/fd/3 ] && echo open; read -r x; echo "$? [$x]"; sleep 0.1 & wait; echo end`}))
+	result(t, s.open(t))
+	assert.Equal(t, "[] hBc 2\n1 []\nend", says(t, s.requests(t, 2)[1]))
+}
+
+// An agent that is killed, as when its session's actor has crashed, leaves nothing behind.
+func TestNothingOutlivesTheAgent(t *testing.T) {
+	t.Parallel()
+	s := script(t, background("(setsid sleep 100 & echo $! > child); echo $$ > shell; sleep 100"),
+		bashCall(map[string]any{"command": "(setsid sleep 100 & echo $! > child2); until [ -s shell ]; do sleep 0.01; done; echo $$ > fore; sleep 100"}))
+	m := perished(s.o)
+	s.open(t)
+	files := []string{"fore", "child2", "shell", "child"}
+	require.Eventually(t, func() bool {
+		b, _ := os.ReadFile(filepath.Join(s.o.Cwd, files[0]))
+		return len(b) > 0
+	}, time.Minute, time.Millisecond)
+	m.kill()
+	for _, file := range files {
+		assert.Eventually(t, func() bool { return gone(t, filepath.Join(s.o.Cwd, file)) }, time.Minute, time.Millisecond, file)
+	}
+}
+
+// A command that writes for ever is held up by nothing, and fills no disk.
+func TestACommandThatWritesForEver(t *testing.T) {
+	t.Parallel()
+	s := script(t, background("yes | tee >(head -c 100000000 >/dev/null; touch enough) >&2"),
+		bashCall(map[string]any{"command": "until [ -e enough ]; do sleep 0.01; done"}),
+		modeltest.Say(modeltest.Call("TaskStop", map[string]any{"task_id": "TASK"})))
+	result(t, s.open(t))
+	file := taskText.FindStringSubmatch(says(t, s.requests(t, 2)[1]))[2]
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	assert.InDelta(t, 64<<20, info.Size(), 1<<21)
+}

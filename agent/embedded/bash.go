@@ -150,13 +150,20 @@ func (r *run) do(ctx context.Context, report func(func())) (agent.ToolResult, *c
 var errTimedOut = errors.New("the command has timed out")
 
 // script runs a command so that its errors name it as bash does, everything it prints is one
-// stream, and its directory is known if it succeeds. snapshot is a script to read first, or "".
+// stream, and its directory is known if it succeeds. snapshot is a script to read first, or
+// "".
+//
+// The shell's input is a pipe that ends with this program. A process beside the shell waits
+// for that, and then kills the group: the kernel kills the shell alone.
 func script(snapshot string) string {
-	const run = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+	const (
+		watch = "exec 3<&0 </dev/null; ((exec >/dev/null 2>&1; read -r -u 3; kill -KILL -- -$$) &); exec 3<&-; "
+		run   = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+	)
 	if snapshot == "" {
-		return run
+		return watch + run
 	}
-	return "source " + quote(snapshot) + " 2>/dev/null || true; " + run
+	return "source " + quote(snapshot) + " 2>/dev/null || true; " + watch + run
 }
 
 // quote is a text as one word of the shell.

@@ -63,13 +63,13 @@ func (r *commands) finish() (left []*command) {
 	return slices.Clone(r.live)
 }
 
-// start starts a process. It is to be ended with end, in any case.
+// start starts a process. It is to be ended with end, in any case. Its input has nothing in
+// it, and ends with the process or with this program.
 func (h *hands) start(ctx context.Context, how session.Command) (*command, error) {
 	p, err := h.seams.Spawner.Spawn(ctx, how)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", how.Path, err)
 	}
-	_ = p.Stdin().Close() // the command reads nothing
 	c := &command{h: h, p: p, read: make(chan struct{}), gone: make(chan struct{})}
 	h.seams.Exec.Go(func() {
 		defer close(c.read)
