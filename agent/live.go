@@ -146,6 +146,9 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 // them.
 func (l *Lane) ForgetBlocks() { l.e.mem.blocks = nil }
 
+// Spend adds to what the session has cost, in US dollars, what no message says.
+func (l *Lane) Spend(cost float64) { l.e.spent += cost }
+
 // DropMessage forgets the open message, of which no block was written.
 func (l *Lane) DropMessage() {
 	l.e.mem.blocks = nil

@@ -135,7 +135,10 @@ func (t *Turn) frame(r Result) Object {
 		return o.with(r.More)
 	}
 	o["result_index"], o["queued_turn_count"] = e.results, 0
-	o["fast_mode_state"], o["safety_stops"] = "off", 0
+	o["fast_mode_state"] = "off"
+	if e.cfg.Live == nil {
+		o["safety_stops"] = 0
+	}
 	if t.msg.origin != nil {
 		o["origin"] = Object{"kind": "task-notification", "producer": "session-task", "runId": t.msg.origin.RunID}
 	} else if t.msg.uuid != "" {

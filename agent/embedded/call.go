@@ -34,6 +34,9 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		a, err := t.once(l, done.limit)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		e, ok := errors.AsType[*model.Error](err)
+		if err != nil {
+			t.lost(l, a)
+		}
 		if err == nil || !ok || l.Err() != nil {
 			return a, err
 		}
@@ -112,7 +115,6 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		return &answer{}, &noPriceError{r.Model}
 	}
 	var a answer
-	var half *model.Block
 	sent := t.seams.Clock.Now()
 	if t.first.sent.IsZero() {
 		t.first.sent = sent
@@ -123,13 +125,13 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 	})
 	for batch, err := range events {
 		if err != nil {
-			t.interrupted(l, &a, half)
+			t.interrupted(l, &a)
 			return &a, err
 		}
 		for _, e := range batch {
 			switch e.Kind {
 			case model.Start:
-				a.id, a.request = cmp.Or(e.ID, l.UUID()), e.RequestID
+				a.id, a.request, a.usage = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage
 				last = t.seams.Clock.Now()
 				if t.first.event.IsZero() {
 					t.first.event, t.first.usage = last, e.Usage
@@ -147,7 +149,7 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 			case model.Stop:
 				a.stop = e.StopReason
 			case model.Cut:
-				half, a.inside = e.Block, true
+				a.half, a.inside = e.Block, true
 			case model.Delta:
 			}
 			if e.Raw != nil {
@@ -195,7 +197,7 @@ func (t *talk) keep(l *agent.Lane, a *answer, e *model.Error) {
 
 // interrupted writes what an answer had said when the host interrupted it: the model reads it
 // later. Calls of it have not run, and are not part of the conversation.
-func (t *talk) interrupted(l *agent.Lane, a *answer, half *model.Block) {
+func (t *talk) interrupted(l *agent.Lane, a *answer) {
 	if l.Err() == nil || a.id == "" {
 		return
 	}
@@ -203,8 +205,8 @@ func (t *talk) interrupted(l *agent.Lane, a *answer, half *model.Block) {
 	for i := range said {
 		l.Block(frameOf(&said[i]), nil)
 	}
-	if half != nil && half.Kind == model.Text && half.Text != "" {
-		l.Block(frameOf(half), agent.Object{"aborted": true})
+	if a.half != nil && a.half.Kind == model.Text && a.half.Text != "" {
+		l.Block(frameOf(a.half), agent.Object{"aborted": true})
 	}
 }
 

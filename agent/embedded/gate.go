@@ -226,6 +226,8 @@ func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent
 		case p.Mode == "plan":
 			return agent.Verdict{Unchecked: unchecked(name)}
 		}
-		return agent.Verdict{}
+		return agent.Verdict{Ask: agent.Object{"permission_suggestions": []any{agent.Object{
+			"type": "addRules", "behavior": "allow", "destination": "localSettings", "rules": []any{agent.Object{"toolName": name}},
+		}}}}
 	}
 }

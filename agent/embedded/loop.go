@@ -51,7 +51,7 @@ func (t *talk) rest() {
 // begin begins the count of a turn.
 func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
-		t.turnOf, t.began, t.inAPI, t.spent, t.first = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}
+		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
 		t.calls, t.guard = 0, guard{}
 	}
 }
@@ -101,7 +101,11 @@ func (t *talk) loop(turn *agent.Turn) error {
 		if err != nil || more == "" {
 			return err
 		}
-		turn.UserText(more, agent.Object{"isSynthetic": true})
+		about := agent.Object{"isSynthetic": true}
+		if a.stop == "refusal" {
+			about["refused_message_id"] = a.id
+		}
+		turn.UserText(more, about)
 	}
 }
 
@@ -121,6 +125,7 @@ func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
 		return "", t.refused(turn, a)
 	case a.stop == "refusal":
 		n.flagged = true
+		t.stops++
 		turn.System("informational", agent.Object{
 			"content": "The model's safeguards stopped the response above · continuing once with that noted", "level": "notice",
 		})
@@ -135,7 +140,9 @@ func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
 // answer is a whole answer of the model.
 type answer struct {
 	id     string
+	usage  model.Usage // when it began
 	blocks []model.Block
+	half   *model.Block    // that it broke off in; nil: none
 	took   []time.Duration // of each block, as far as its events tell
 
 	request string // the provider's id of the request; "": unknown

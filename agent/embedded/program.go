@@ -126,6 +126,7 @@ type talk struct {
 	inAPI  time.Duration // of the turn
 	spent  model.Usage   // of the turn
 	first  firsts        // of the turn
+	stops  int           // answers of the turn that the provider has stopped
 	all    []used        // of the session, by model, in the order of their first answers
 }
 

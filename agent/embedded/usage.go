@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
@@ -11,11 +12,7 @@ import (
 // asked: servers answer with other names, or none. The cost of a model whose price is not
 // known is 0.
 func (t *talk) count(name string, u *model.Usage) float64 {
-	profile := t.cfg.Profiles.Model(name)
-	cost := 0.0
-	if profile.Price != nil {
-		cost = profile.Price.Cost(*u)
-	}
+	cost := t.priceOf(name, u)
 	add(&t.spent, u)
 	m := t.usedOf(name)
 	add(&m.usage, u)
@@ -23,6 +20,40 @@ func (t *talk) count(name string, u *model.Usage) float64 {
 	m.cost += cost
 	m.freshCost += cost
 	return cost
+}
+
+// lost adds what an answer has used that broke off or was interrupted. Its usage is not known
+// to the end, so what it said is estimated, with three characters for a token (observed on
+// Claude Code 2.1.329).
+func (t *talk) lost(l *agent.Lane, a *answer) {
+	if a.id == "" {
+		return
+	}
+	add(&t.spent, &a.usage)
+	said := 0
+	for i := range a.blocks {
+		said += utf8.RuneCountInString(a.blocks[i].Text) + len(a.blocks[i].Input)
+	}
+	if a.half != nil {
+		said += utf8.RuneCountInString(a.half.Text)
+	}
+	const perToken = 3
+	u := a.usage
+	u.Output = max(u.Output, (said+perToken/2)/perToken)
+	cost := t.priceOf(l.Model(), &u)
+	m := t.usedOf(l.Model())
+	add(&m.usage, &u)
+	add(&m.fresh, &u)
+	m.cost += cost
+	m.freshCost += cost
+	l.Spend(cost)
+}
+
+func (t *talk) priceOf(name string, u *model.Usage) float64 {
+	if p := t.cfg.Profiles.Model(name).Price; p != nil {
+		return p.Cost(*u)
+	}
+	return 0
 }
 
 func (t *talk) usedOf(name string) *used {
@@ -62,7 +93,7 @@ func (t *talk) used(turn *agent.Turn) agent.Object {
 	return agent.Object{
 		"usage": usageOf(&t.spent), "modelUsage": all, "model_usage_since_last_result": fresh,
 		"duration_ms": t.seams.Clock.Now().Sub(t.began).Milliseconds(), "duration_api_ms": t.inAPI.Milliseconds(),
-		"subagent_stats": noSubagents(),
+		"subagent_stats": noSubagents(), "safety_stops": t.stops,
 	}
 }
 

@@ -283,7 +283,13 @@ func drive(ctx context.Context, c *Case, a Agent, o *sdk.Options, t *tap) error 
 				return fmt.Errorf("wait for the result of prompt %d: %w", i+1, err)
 			}
 		}
-		return a.settle(ctx, c, t)
+		if err := a.settle(ctx, c, t); err != nil {
+			return err
+		}
+		idle, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		_ = client.AwaitIdle(idle) // else Close interrupts a turn that the agent has ended
+		return nil
 	}()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
