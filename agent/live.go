@@ -79,7 +79,30 @@ func (l *Lane) OpenMessage(m ModelMessage) {
 }
 
 // Partial writes an event of the model's stream, one JSON object, if the host wants them.
-func (l *Lane) Partial(event json.RawMessage) {
+func (l *Lane) Partial(event json.RawMessage) { l.partial(event, "") }
+
+// Abandon writes the events that end the stream of the open message, which was interrupted
+// within block, as Claude Code 2.1.329 does (observed). usage is what is known of it.
+func (l *Lane) Abandon(block int, usage Object) {
+	if !l.streams() {
+		return
+	}
+	last := Object{
+		"type": "message_delta", "context_management": nil, "usage": usage,
+		"delta": Object{"container": nil, "stop_details": nil, "stop_reason": nil, "stop_sequence": nil},
+	}
+	delta, err := encode(last)
+	if err != nil {
+		return
+	}
+	l.partial([]byte(`{"type":"content_block_stop","index":`+strconv.Itoa(block)+`}`), "")
+	l.partial(delta, "")
+	l.partial([]byte(`{"type":"message_stop"}`),
+		`,"abandoned_blocks":{"api_message_id":`+strconv.Quote(l.message)+`,"from_block_index":`+strconv.Itoa(block+1)+`}`)
+}
+
+// partial writes an event with further members, each behind a comma.
+func (l *Lane) partial(event json.RawMessage, more string) {
 	e := l.e
 	if !l.streams() || e.exit != nil {
 		return
@@ -95,6 +118,7 @@ func (l *Lane) Partial(event json.RawMessage) {
 	if bytes.HasPrefix(event, []byte(`{"type":"message_start"`)) {
 		b = l.messageStart(b)
 	}
+	b = append(b, more...)
 	e.out = append(b, '}', '\n')
 	if len(e.out) > maxOut {
 		e.flush()

@@ -201,6 +201,13 @@ func (t *talk) interrupted(l *agent.Lane, a *answer) {
 	if l.Err() == nil || a.id == "" {
 		return
 	}
+	if a.inside {
+		usage := usageOf(&a.usage)
+		for _, name := range []string{"service_tier", "speed", "inference_geo", "cache_creation"} {
+			delete(usage, name)
+		}
+		l.Abandon(len(a.blocks), usage)
+	}
 	said := slices.DeleteFunc(slices.Clone(a.blocks), func(b model.Block) bool { return b.Kind != model.Text })
 	for i := range said {
 		l.Block(frameOf(&said[i]), nil)

@@ -153,7 +153,11 @@ func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
 	if e.Type != "" {
 		more["api_error_type"] = e.Type
 	}
-	t.synthetic(turn, f, e.RequestID, more)
+	request := e.RequestID
+	if e.Class == model.Broken { // as observed
+		request = ""
+	}
+	t.synthetic(turn, f, request, more)
 	yes := true
 	ends := agent.Object{"stop_reason": f.stop, "terminal_reason": f.terminal}
 	if e.Type != "" {
