@@ -17,7 +17,7 @@ type dirStore struct {
 	top    string          // a directory with a durable name, of keeper
 }
 
-// Put implements [queue.Store]. The keeper syncs the files of several tasks together.
+// Put implements [queue.Files]. The keeper syncs the files of several tasks together.
 func (d *dirStore) Put(_ context.Context, name string, content io.Reader) error {
 	for _, made := range []string{".", path.Dir(name)} {
 		if err := d.fs.Mkdir(made); err != nil {
@@ -27,14 +27,14 @@ func (d *dirStore) Put(_ context.Context, name string, content io.Reader) error 
 	return d.keeper.WriteFile(name, d.top, func(w io.Writer) error { _, err := io.Copy(w, content); return err })
 }
 
-// Get implements [queue.Store].
+// Get implements [queue.Files].
 func (d *dirStore) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }
 
-// lent is the name of a file in Job.Store. Programs have files with the same names, so the
+// lent is the name of a file in Job.Files. Programs have files with the same names, so the
 // fence of the lease is in front.
 func lent(fence uint64, name string) string { return path.Join(fmt.Sprint(fence), name) }
 
-// lend puts a file of the job's directory into Job.Store, for the other programs.
+// lend puts a file of the job's directory into Job.Files, for the other programs.
 func (r *records) lend(ctx context.Context, fence uint64, name string) error {
 	if r.others == nil || name == "" {
 		return nil
@@ -49,7 +49,7 @@ func (r *records) lend(ctx context.Context, fence uint64, name string) error {
 // borrow reads a file of another program.
 func (r *records) borrow(ctx context.Context, fence uint64, name string) ([]byte, error) {
 	if r.others == nil {
-		return nil, errors.New("its answer is in a file, and Job.Store is nil")
+		return nil, errors.New("its answer is in a file, and Job.Files is nil")
 	}
 	f, err := r.others.Get(ctx, lent(fence, name))
 	if err != nil {

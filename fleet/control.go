@@ -7,14 +7,14 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// Pause stops new attempts until [Handle.Resume]; running attempts continue. The number of
+// Pause stops new attempts until [Handle.Unpause]; running attempts continue. The number of
 // [Handle.Retune] stays. A job that is resumed by another process is not paused. Pause waits
 // for nothing, so it may be called from Job.OnEvent; Progress says at once that the job is
 // paused, and a start that is being decided may still follow.
 func (h *Handle) Pause() { h.pause(true) }
 
-// Resume ends a [Handle.Pause].
-func (h *Handle) Resume() { h.pause(false) }
+// Unpause ends a [Handle.Pause].
+func (h *Handle) Unpause() { h.pause(false) }
 
 func (h *Handle) pause(on bool) {
 	h.b.tell(pauses{on})

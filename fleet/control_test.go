@@ -133,7 +133,7 @@ func TestRequeue(t *testing.T) {
 	for _, task := range s.Tasks[1:] {
 		assert.Equal(t, fleet.TaskQueued, task.State, task.ID)
 	}
-	h.Resume()
+	h.Unpause()
 	assert.Equal(t, fleet.Accepted, await(t, events, fleet.EventFinished, "t3").Status)
 	require.NoError(t, h.CancelTask(t.Context(), "t0"))
 	results, err := rest(t, h)
@@ -208,7 +208,7 @@ func TestPause(t *testing.T) {
 	assert.True(t, s.Paused && s.Live && h.Progress().Paused)
 	assert.Equal(t, []fleet.TaskState{fleet.TaskOver, fleet.TaskQueued, fleet.TaskQueued}, []fleet.TaskState{s.Tasks[0].State, s.Tasks[1].State, s.Tasks[2].State})
 	assert.Equal(t, 1, s.Limit)
-	h.Resume()
+	h.Unpause()
 	results, err := rest(t, h)
 	require.NoError(t, err)
 	assert.Equal(t, fleet.Accepted, results["t2"].Status)

@@ -102,10 +102,10 @@ type Job struct {
 	// each program. CancelTask, Requeue and Amend decide for this program alone. Not for
 	// [Stream]. nil: the tasks are this program's alone.
 	Queue queue.Queue
-	// Store keeps long answers, diffs and transcripts for the other programs of Queue. nil:
+	// Files keep long answers, diffs and transcripts for the other programs of Queue. nil:
 	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
 	// that ran the task.
-	Store queue.Store
+	Files queue.Files
 	// QueueGrace is how long calls of Queue may take after the job was canceled, or has failed:
 	// then results that the queue has not taken do not count, and leases end by themselves.
 	// Default: 0, which is 10 s.
@@ -344,8 +344,8 @@ func (j *Job) check() error {
 			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
 		}
 	}
-	if j.Queue == nil && (j.Store != nil || j.Worker != "") {
-		add("Store", "and Worker have no use without Queue", "set Queue, or leave them out")
+	if j.Queue == nil && (j.Files != nil || j.Worker != "") {
+		add("Files", "and Worker have no use without Queue", "set Queue, or leave them out")
 	}
 	if j.Sample < 0 {
 		add("Sample", "is negative", "give the number of tasks, or 0 for all")

@@ -32,8 +32,8 @@ type records struct {
 	fs     journal.FS
 	log    journal.Journal // nil without Out
 	keeper *journal.Keeper // nil without Out
-	store  queue.Store     // the files in Out; nil without Out
-	others queue.Store     // Job.Store
+	store  queue.Files     // the files in Out; nil without Out
+	others queue.Files     // Job.Files
 	worker string          // this program in Job.Queue
 }
 

@@ -124,7 +124,7 @@ type TaskResult struct {
 	// program had it, and the task was canceled here.
 	Fence uint64 `json:"fence,omitempty"`
 	// Worker is the program that ran the task, of a job with Job.Queue. The transcript and the
-	// diff of another program's result are in Job.Store: under the fence, a slash and the path.
+	// diff of another program's result are in Job.Files: under the fence, a slash and the path.
 	Worker  string    `json:"worker,omitempty"`
 	Started time.Time `json:"started,omitzero"` // of the first attempt
 	Ended   time.Time `json:"ended"`

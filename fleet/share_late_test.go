@@ -95,18 +95,18 @@ func TestAResultThatComesDuringTheOwn(t *testing.T) {
 	})
 }
 
-// slowStore takes longer than a lease lasts, once.
-type slowStore struct {
-	queue.Store
+// slowFiles takes longer than a lease lasts, once.
+type slowFiles struct {
+	queue.Files
 	late bool
 }
 
-func (s *slowStore) Put(ctx context.Context, name string, r io.Reader) error {
+func (s *slowFiles) Put(ctx context.Context, name string, r io.Reader) error {
 	if strings.HasSuffix(name, "/text.txt") && !s.late {
 		s.late = true
 		time.Sleep(time.Minute)
 	}
-	return s.Store.Put(ctx, name, r)
+	return s.Files.Put(ctx, name, r)
 }
 
 // A lease that is lost while the answer goes to the store is lost: the result does not count,
@@ -118,7 +118,7 @@ func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
 		q.extend = func(context.Context, queue.Lease) (queue.Lease, error) { return queue.Lease{}, queue.ErrLeaseLost }
 		long := strings.Repeat("a long answer ", 10_000)
 		job := fast(fleet.Job{
-			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Store: &slowStore{Store: queue.DirStore(t.TempDir())}, Worker: "one",
+			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Files: &slowFiles{Files: queue.DirFiles(t.TempDir())}, Worker: "one",
 			Options: private(t, backend(turn(&scripted.Result{Text: &long}))),
 		})
 		results, err := collect(t, job)

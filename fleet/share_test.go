@@ -333,12 +333,12 @@ func TestPayloadsOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a long answer ", 10_000)
 	answer := turn(&scripted.Result{Text: &long, Structured: map[string]any{"long": long}})
-	for name, store := range map[string]queue.Store{"in the queue": nil, "in the store": queue.DirStore(t.TempDir())} {
+	for name, store := range map[string]queue.Files{"in the queue": nil, "in the store": queue.DirFiles(t.TempDir())} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q := queue.NewMemory(queue.MemoryConfig{})
 			job := func(worker string) fleet.Job {
-				return fleet.Job{Tasks: tasks(1), Options: backend(answer), Out: t.TempDir(), Queue: q, Store: store, Worker: worker}
+				return fleet.Job{Tasks: tasks(1), Options: backend(answer), Out: t.TempDir(), Queue: q, Files: store, Worker: worker}
 			}
 			first, second := job("first"), job("second")
 			require.NoError(t, together(t, first)[0].err)
@@ -390,7 +390,7 @@ func TestFencesOfAJobAlone(t *testing.T) {
 func TestQueueMistakes(t *testing.T) {
 	t.Parallel()
 	q := queue.NewMemory(queue.MemoryConfig{})
-	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(), Store: queue.DirStore(t.TempDir())})
+	_, err := collect(t, fleet.Job{Tasks: tasks(1), Options: backend(), Files: queue.DirFiles(t.TempDir())})
 	require.ErrorContains(t, err, "have no use without Queue")
 	for _, err := range fleet.Stream(t.Context(), fleet.Job{Options: backend(), Queue: q}, func(func(fleet.Task, error) bool) {}) {
 		require.ErrorContains(t, err, "each program must know all tasks")

@@ -99,7 +99,7 @@ func (s *shared) claim(c claim) claimed {
 		return claimed{id: c.id, lost: true}
 	}
 	kept := inFiles(c.result)
-	if s.job.Store == nil { // other programs could not read the files
+	if s.job.Files == nil { // other programs could not read the files
 		kept = *c.result
 		kept.TextFile, kept.StructuredFile = "", ""
 	}

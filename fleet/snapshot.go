@@ -117,7 +117,7 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 		return err
 	}
 	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
-	r := &records{fs: journal.Dir(dir), store: queue.DirStore(dir), clock: rt.Clock()}
+	r := &records{fs: journal.Dir(dir), store: queue.DirFiles(dir), clock: rt.Clock()}
 	log, err := journal.Open(journal.Config{FS: r.fs, Clock: r.clock, Executor: rt.Executor()}, journal.Header{Host: hostName(), PID: os.Getpid()})
 	if err != nil {
 		return err

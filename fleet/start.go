@@ -52,7 +52,7 @@ func start(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) (*Handle,
 	e.calls, e.cut = context.WithCancel(e.hard)
 	if job.Queue != nil {
 		e.worker = cmp.Or(job.Worker, fmt.Sprintf("%s:%d:%s", hostName(), os.Getpid(), kernel.NewID(e.rt.Rand())))
-		c.records.others, c.records.worker = job.Store, e.worker
+		c.records.others, c.records.worker = job.Files, e.worker
 		c.shared = newShared(e, c.records)
 		c.runner.shared = c.shared
 	}

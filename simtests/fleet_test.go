@@ -187,7 +187,7 @@ func (b *batch) person(ctx context.Context, h *fleet.Handle, doomed bool) {
 		case what == 0:
 			h.Pause()
 			_ = idle(ctx, b.World, 1+b.Rand().IntN(120))
-			h.Resume()
+			h.Unpause()
 			continue
 		case what == 1:
 			n := 1 + b.Rand().IntN(4)

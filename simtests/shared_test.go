@@ -243,7 +243,7 @@ func (m *member) person(ctx context.Context, h *fleet.Handle, doomed bool) {
 		case what == 0:
 			h.Pause()
 			_ = idle(ctx, m.World, 1+m.Rand().IntN(100))
-			h.Resume()
+			h.Unpause()
 		case what == 1 || !doomed:
 			h.Retune(1 + m.Rand().IntN(3))
 		default:

@@ -86,7 +86,7 @@ type (
 	// SetTimer replaces the one timer of the routing. To: the clock.
 	SetTimer struct{ At time.Time } // zero: none
 
-	// Pause has the reader wait for a Resume. To: transport.
+	// Pause has the reader wait for a ReadOn. To: transport.
 	Pause struct{}
 
 	// ReadOn lets it continue. To: transport.

@@ -49,7 +49,7 @@ func Handler(h *fleet.Handle, access inspect.Access) http.Handler {
 		_ = json.NewEncoder(w).Encode(h.Snapshot()) // an error means that the client has left
 	})
 	mux.HandleFunc("POST /api/job/pause", func(w http.ResponseWriter, _ *http.Request) { h.Pause(); answer(w, nil) })
-	mux.HandleFunc("POST /api/job/resume", func(w http.ResponseWriter, _ *http.Request) { h.Resume(); answer(w, nil) })
+	mux.HandleFunc("POST /api/job/resume", func(w http.ResponseWriter, _ *http.Request) { h.Unpause(); answer(w, nil) })
 	mux.HandleFunc("POST /api/job/retune/{n}", func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(r.PathValue("n"))
 		if err != nil || n < 1 {

@@ -8,13 +8,13 @@ import (
 	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
-// DirStore returns a [Store] in a directory, which several machines may share.
-func DirStore(dir string) Store { return dirStore{journal.Dir(dir)} }
+// DirFiles returns a [Files] in a directory, which several machines may share.
+func DirFiles(dir string) Files { return dirFiles{journal.Dir(dir)} }
 
-type dirStore struct{ fs journal.FS }
+type dirFiles struct{ fs journal.FS }
 
-// Put implements [Store].
-func (d dirStore) Put(_ context.Context, name string, content io.Reader) error {
+// Put implements [Files].
+func (d dirFiles) Put(_ context.Context, name string, content io.Reader) error {
 	dir := path.Dir(name)
 	for _, made := range []string{".", dir} {
 		if err := d.fs.Mkdir(made); err != nil {
@@ -32,5 +32,5 @@ func (d dirStore) Put(_ context.Context, name string, content io.Reader) error {
 	return nil
 }
 
-// Get implements [Store].
-func (d dirStore) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }
+// Get implements [Files].
+func (d dirFiles) Get(_ context.Context, name string) (io.ReadCloser, error) { return d.fs.Read(name) }

@@ -41,10 +41,10 @@ type Queue interface {
 	Watch(ctx context.Context) iter.Seq2[Change, error]
 }
 
-// Store keeps files that are too large for a [Queue], under names with slashes. Package
+// Files keep what is too large for a [Queue], under names with slashes. Package
 // queuetest has tests that each implementation must pass. Implementations are safe for
 // concurrent use.
-type Store interface {
+type Files interface {
 	// Put keeps content until the reader's end, in place of what had the name. If it returns
 	// an error, what had the name may be lost, and Get returns no part of content. When it
 	// returns nil the content is durable.

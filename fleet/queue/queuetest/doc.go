@@ -1,4 +1,4 @@
-// Package queuetest tests implementations of queue.Queue and queue.Store:
+// Package queuetest tests implementations of queue.Queue and queue.Files:
 //
 //	func TestQueue(t *testing.T) {
 //		queuetest.RunQueue(t, func(t *testing.T) queuetest.Queue {
@@ -8,7 +8,7 @@
 //	}
 //
 //	func TestStore(t *testing.T) {
-//		queuetest.RunStore(t, func(t *testing.T) queue.Store { return queue.DirStore(t.TempDir()) })
+//		queuetest.RunFiles(t, func(t *testing.T) queue.Files { return queue.DirFiles(t.TempDir()) })
 //	}
 //
 // Queues and stores themselves must not live here.

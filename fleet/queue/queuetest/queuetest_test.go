@@ -83,7 +83,7 @@ func TestMemoryQueueWithoutTTL(t *testing.T) {
 	})
 }
 
-func TestDirStore(t *testing.T) {
+func TestDirFiles(t *testing.T) {
 	t.Parallel()
-	queuetest.RunStore(t, func(t *testing.T) queue.Store { return queue.DirStore(t.TempDir()) })
+	queuetest.RunFiles(t, func(t *testing.T) queue.Files { return queue.DirFiles(t.TempDir()) })
 }

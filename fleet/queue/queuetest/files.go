@@ -17,12 +17,12 @@ import (
 	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
-// RunStore tests the stores that open returns, each of which must be empty.
-func RunStore(t *testing.T, open func(t *testing.T) queue.Store) {
+// RunFiles tests the stores that open returns, each of which must be empty.
+func RunFiles(t *testing.T, open func(t *testing.T) queue.Files) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
-		run  func(*testing.T, queue.Store)
+		run  func(*testing.T, queue.Files)
 	}{
 		{"content comes back as it was", contents},
 		{"a name that has nothing", missing},
@@ -35,12 +35,12 @@ func RunStore(t *testing.T, open func(t *testing.T) queue.Store) {
 	}
 }
 
-func put(t *testing.T, s queue.Store, name string, content io.Reader) {
+func put(t *testing.T, s queue.Files, name string, content io.Reader) {
 	t.Helper()
 	require.NoError(t, s.Put(t.Context(), name, content))
 }
 
-func get(t *testing.T, s queue.Store, name string) string {
+func get(t *testing.T, s queue.Files, name string) string {
 	t.Helper()
 	f, err := s.Get(t.Context(), name)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func get(t *testing.T, s queue.Store, name string) string {
 	return string(text)
 }
 
-func contents(t *testing.T, s queue.Store) {
+func contents(t *testing.T, s queue.Files) {
 	for i, text := range []string{"", "x", "\x00\xff\r\n", strings.Repeat("0123456789abcdef", 1<<18)} {
 		name := fmt.Sprintf("7/attempts/t.%d/1/text.txt", i)
 		put(t, s, name, iotest.HalfReader(strings.NewReader(text))) // content has no length
@@ -62,20 +62,20 @@ func contents(t *testing.T, s queue.Store) {
 	}
 }
 
-func missing(t *testing.T, s queue.Store) {
+func missing(t *testing.T, s queue.Files) {
 	for _, name := range []string{"a", "a/b"} {
 		_, err := s.Get(t.Context(), name)
 		require.ErrorIs(t, err, fs.ErrNotExist)
 	}
 }
 
-func replaces(t *testing.T, s queue.Store) {
+func replaces(t *testing.T, s queue.Files) {
 	put(t, s, "a/b", strings.NewReader("a longer first one"))
 	put(t, s, "a/b", strings.NewReader("second"))
 	assert.Equal(t, "second", get(t, s, "a/b"))
 }
 
-func failing(t *testing.T, s queue.Store) {
+func failing(t *testing.T, s queue.Files) {
 	odd := errors.New("odd")
 	half := func() io.Reader {
 		return io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("x"), 100_000)), iotest.ErrReader(odd))
@@ -95,7 +95,7 @@ func failing(t *testing.T, s queue.Store) {
 	assert.Equal(t, "whole", string(text))
 }
 
-func names(t *testing.T, s queue.Store) {
+func names(t *testing.T, s queue.Files) {
 	all := []string{"1/a", "2/a", "1/a-", "1/b/a", "11/a", "1/A#1_x.Y"}
 	for _, name := range all {
 		put(t, s, name, strings.NewReader(name))
@@ -105,7 +105,7 @@ func names(t *testing.T, s queue.Store) {
 	}
 }
 
-func atOnce(t *testing.T, s queue.Store) {
+func atOnce(t *testing.T, s queue.Files) {
 	var all sync.WaitGroup
 	errs := make([]error, 16)
 	for i := range errs {
