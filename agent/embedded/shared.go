@@ -21,7 +21,7 @@ type shared struct {
 
 	mu       sync.Mutex
 	policies []common
-	lists    [][]byte   // encoded lists of tools
+	lists    []toolList
 	environs [][]string // environments of commands
 }
 
@@ -109,17 +109,45 @@ func (s *shared) policy(r policy.Rules) *policy.Policy {
 	return compiled
 }
 
-// tools returns the list, or the same one of another session.
-func (s *shared) tools(list []byte) []byte {
+// toolList is a list of tools as the codec encodes it.
+type toolList struct {
+	first   *tool // of the toolbox
+	names   []string
+	mcp     []agent.MCPToolInfo
+	encoded []byte
+}
+
+// is reports whether another list is the same.
+func (l *toolList) is(o *toolList) bool {
+	return l.first == o.first && slices.Equal(l.names, o.names) && slices.EqualFunc(l.mcp, o.mcp, func(a, b agent.MCPToolInfo) bool {
+		return a.Server == b.Server && a.Name == b.Name && bytes.Equal(a.Tool, b.Tool)
+	})
+}
+
+// tools returns a list, which encode encodes if no other session has it.
+func (s *shared) tools(l toolList, encode func() []byte) []byte {
+	find := func() []byte {
+		for i := range s.lists {
+			if s.lists[i].is(&l) {
+				return s.lists[i].encoded
+			}
+		}
+		return nil
+	}
+	s.mu.Lock()
+	known := find()
+	s.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	l.encoded = encode()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range s.lists {
-		if bytes.Equal(known, list) {
-			return known
-		}
+	if known := find(); known != nil {
+		return known // another session was faster
 	}
-	s.lists = append(room(s.lists), list)
-	return list
+	s.lists = append(room(s.lists), l)
+	return l.encoded
 }
 
 // environ returns the environment, or the same one of another session.

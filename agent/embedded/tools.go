@@ -108,21 +108,24 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	if t.tools != nil && slices.Equal(names, t.named) {
 		return t.tools
 	}
-	var list []model.Tool
-	for _, own := range t.box {
-		if slices.Contains(names, own.name) {
-			list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
+	of := toolList{first: t.box[0], names: names, mcp: l.MCPTools()}
+	t.named, t.tools = names, t.shared.tools(of, func() []byte {
+		var list []model.Tool
+		for _, own := range t.box {
+			if slices.Contains(names, own.name) {
+				list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
+			}
 		}
-	}
-	for _, s := range l.MCPTools() {
-		var in struct {
-			Description string          `json:"description"`
-			Schema      json.RawMessage `json:"inputSchema"`
+		for _, s := range of.mcp {
+			var in struct {
+				Description string          `json:"description"`
+				Schema      json.RawMessage `json:"inputSchema"`
+			}
+			_ = protocol.Unmarshal(s.Tool, &in) // the engine has read it
+			list = append(list, model.Tool{Name: l.MCPToolName(s.Server, s.Name), Description: in.Description, Schema: in.Schema})
 		}
-		_ = protocol.Unmarshal(s.Tool, &in) // the engine has read it
-		list = append(list, model.Tool{Name: l.MCPToolName(s.Server, s.Name), Description: in.Description, Schema: in.Schema})
-	}
-	t.named, t.tools = names, t.shared.tools(t.cfg.Model.Codec().Tools(list))
+		return t.cfg.Model.Codec().Tools(list)
+	})
 	return t.tools
 }
 
