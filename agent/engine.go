@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -304,26 +305,37 @@ func (x *ExitError) Error() string {
 
 // send writes one frame.
 func (e *engine) send(o Object) {
-	line, err := encode(o)
-	if err != nil {
+	if e.exit != nil {
+		return
+	}
+	b := bytes.NewBuffer(e.out)
+	if err := write(b, o); err != nil {
 		e.fatal("agent: frame cannot be encoded: %v", err)
 		return
 	}
-	e.sendLine(line)
+	b.WriteByte('\n')
+	e.sent(b.Bytes())
 }
 
 func (e *engine) sendLine(line []byte) {
 	if e.exit != nil {
 		return
 	}
-	e.out = append(append(e.out, line...), '\n')
-	if len(e.out) > maxOut {
+	e.sent(append(append(e.out, line...), '\n'))
+}
+
+// sent takes what is to be written, with a line more.
+func (e *engine) sent(out []byte) {
+	if e.out = out; len(out) > maxOut {
 		e.flush()
 	}
 }
 
 // maxOut is how much is written at once, more or less.
 const maxOut = 256 << 10
+
+// muchOut is how much is written at once by an agent that keeps the buffer for what comes next.
+const muchOut = 4 << 10
 
 // emit writes a message of the session: a frame with uuid and session id.
 func (e *engine) emit(o Object) {
@@ -344,8 +356,9 @@ func (e *engine) flush() {
 		return
 	}
 	e.onPort(func() {
+		few := len(e.out) < muchOut
 		err := e.port.Write(e.out)
-		if e.out = e.out[:0]; e.turn == nil {
+		if e.out = e.out[:0]; e.turn == nil || few {
 			e.out = nil // nothing may come for long
 		}
 		var x *ExitError

@@ -317,13 +317,15 @@ func (l *Lane) assistant(block, more Object) {
 	if l.parent == "" && l.e.keeps() {
 		l.e.mem.blocks = append(l.e.mem.blocks, o)
 	}
-	line, err := encode(o)
-	if err != nil {
-		l.e.fatal("agent: frame cannot be encoded: %v", err)
-		return
+	if l.e.cfg.At != nil {
+		line, err := encode(o)
+		if err != nil {
+			l.e.fatal("agent: frame cannot be encoded: %v", err)
+			return
+		}
+		l.e.at(MidAssistant, line)
 	}
-	l.e.at(MidAssistant, line)
-	l.e.sendLine(line)
+	l.e.send(o)
 }
 
 func (l *Lane) parentID() any {

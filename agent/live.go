@@ -110,19 +110,15 @@ func (l *Lane) partial(event json.RawMessage, more string) {
 	b := append(e.out, `{"type":"stream_event","event":`...)
 	b = append(b, event...)
 	b = append(b, `,"session_id":`...)
-	b = strconv.AppendQuote(b, e.session.id)
+	b = appendText(b, e.session.id)
 	b = append(b, `,"parent_tool_use_id":null,"uuid":"`...)
 	b = append(b, e.ids.uuid()...)
 	b = append(b, `","api_message_id":`...)
-	b = strconv.AppendQuote(b, l.message)
+	b = appendText(b, l.message)
 	if bytes.HasPrefix(event, []byte(`{"type":"message_start"`)) {
 		b = l.messageStart(b)
 	}
-	b = append(b, more...)
-	e.out = append(b, '}', '\n')
-	if len(e.out) > maxOut {
-		e.flush()
-	}
+	e.sent(append(append(b, more...), '}', '\n'))
 }
 
 // messageStart adds what only the first event of a message says.

@@ -74,7 +74,7 @@ func (o Object) with(more Object) Object {
 
 // encode is json.Marshal without HTML escapes, which no agent writes.
 func encode(v any) ([]byte, error) {
-	b := *bytes.NewBuffer(make([]byte, 0, 512))
+	b := *bytes.NewBuffer(make([]byte, 0, 1024))
 	if err := write(&b, v); err != nil {
 		return nil, err
 	}
@@ -134,6 +134,15 @@ func writeList[E any](b *bytes.Buffer, list []E) error {
 	}
 	b.WriteByte(']')
 	return nil
+}
+
+// appendText appends s as a JSON string.
+func appendText(b []byte, s string) []byte {
+	if plain(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	text, _ := json.Marshal(s) // a string
+	return append(b, text...)
 }
 
 // plain reports whether JSON has no escape for any byte of s.

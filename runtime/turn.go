@@ -31,7 +31,7 @@ func (t *Turn) Done() <-chan struct{} { return t.t.Done() }
 // ResultMessage.Failed. If no other goroutine reads the messages of the session, Result
 // reads and drops those before the result.
 func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
-	for _, err := range t.Messages(ctx) {
+	for _, err := range t.deliveries(ctx) { // none is decoded
 		if errors.Is(err, session.ErrBusy) {
 			if err := t.s.rt.sys.Executor().Await(ctx, t.t.Done()); err != nil {
 				return nil, kernel.Ended(ctx, err)
@@ -69,14 +69,30 @@ func (t *Turn) Result(ctx context.Context) (*protocol.ResultMessage, error) {
 // remaining messages, until the loop of a later turn skips them.
 func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] {
 	return func(yield func(protocol.Message, error) bool) {
+		for e, err := range t.deliveries(ctx) {
+			var m protocol.Message
+			if err == nil {
+				m = decode(e)
+			}
+			if !yield(m, err) {
+				return
+			}
+		}
+	}
+}
+
+// deliveries yields the messages as they came. Each is valid until the next step.
+func (t *Turn) deliveries(ctx context.Context) iter.Seq2[*user.Delivery, error] {
+	return func(yield func(*user.Delivery, error) bool) {
 		c, err := t.s.core.User.Consume()
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer c.Release()
+		var e user.Delivery
 		for {
-			e, err := c.NextOf(ctx, t.t)
+			e, err = c.NextOf(ctx, t.t)
 			switch {
 			case errors.Is(err, io.EOF):
 				if _, err := t.t.Result(); err != nil {
@@ -87,7 +103,7 @@ func (t *Turn) Messages(ctx context.Context) iter.Seq2[protocol.Message, error] 
 				yield(nil, kernel.Ended(ctx, err))
 				return
 			}
-			if !yield(decode(&e), nil) {
+			if !yield(&e, nil) {
 				return
 			}
 			for _, ended := range e.Turns {

@@ -22,7 +22,7 @@ var (
 	}
 	// tenth are those for a machine that has other work, and a tenth of the sessions.
 	tenth = limits{
-		idleKB: 60, streamKB: 140, turnMS: 4, sooner: 100, smaller: 1000,
+		idleKB: 45, streamKB: 110, turnMS: 2, sooner: 100, smaller: 1000,
 		idleGoroutines: zero, leftGoroutines: zero, leftFDs: zero, leftKB: 8,
 	}
 )

@@ -45,7 +45,7 @@ func main() {
 	}
 	flag.IntVar(&b.sessions, "n", b.sessions, "sessions at once")
 	flag.IntVar(&b.deltas, "deltas", b.deltas, "deltas of the long answer")
-	flag.IntVar(&b.rounds, "rounds", b.rounds, "how often the long answer is read in each way, and Claude Code is started; the median counts")
+	flag.IntVar(&b.rounds, "rounds", b.rounds, "how often the long answer is read in each way, of which the least time counts, and Claude Code is started, of which the median does")
 	flag.StringVar(&b.claude, "claude", installed(), "the program of Claude Code; .ci/conformance-install prints its path")
 	flag.StringVar(&b.heap, "heap", "", "write heap profiles of the crowd to files that begin so")
 	cpu := flag.String("cpu", "", "write a processor profile to this file")
