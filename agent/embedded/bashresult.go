@@ -73,6 +73,9 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 	if len(h.capped(text)) == len(text) {
 		h.sawBy(command, r.dir)
 	}
+	if meaning == "" {
+		h.refresh(command, r.began)
+	}
 	if shown == "" && note == "" {
 		shown = "(Bash completed with no output)"
 	}

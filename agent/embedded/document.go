@@ -41,7 +41,7 @@ func (h *hands) open(u *spot, path string) (d *document, refused string, err err
 		d.wide = true
 		d.text = bom + utf16le(content[2:])
 	case bytes.HasPrefix(content, []byte("\xfe\xff")):
-		return nil, "File is UTF-16 big-endian (it starts FE FF)." + refusal, nil
+		return nil, "File is UTF-16 big-endian (it starts FE FF), which these tools cannot write." + refusal, nil
 	case bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0:
 		return nil, "File has NUL bytes in its first 8 KB: binary data, UTF-16/UTF-32 without a byte-order mark, or text with embedded NULs." + refusal, nil
 	case !utf8.Valid(content):

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -77,6 +78,10 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 		return nil, h.missing(e.path)
 	case errors.Is(err, syscall.EISDIR):
 		return nil, "Error calling tool (Edit): EISDIR: illegal operation on a directory, read"
+	case errors.Is(err, syscall.ENOTDIR):
+		return nil, "Error calling tool (Edit): ENOTDIR: not a directory, stat '" + e.path + "'"
+	case errors.Is(err, errNoFile):
+		return nil, e.path + " exists but is not a regular file (a device, FIFO or socket). Edit only changes regular files."
 	case err != nil:
 		return nil, h.explain(err, e.path, "open")
 	case filepath.Ext(e.path) == ".ipynb":
@@ -86,20 +91,22 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	}
 	e.before = d
 	if old == "" {
-		if strings.TrimPrefix(d.text, bom) != "" {
+		if strings.TrimSpace(strings.TrimPrefix(d.text, bom)) != "" {
 			return nil, "Cannot create new file - file already exists."
 		}
-		e.text = d.text + next
+		e.text = next
+		if strings.HasPrefix(d.text, bom) {
+			e.text = bom + next
+		}
 		return e, ""
 	}
-	if !strings.EqualFold(filepath.Ext(e.path), ".md") {
+	if ext := strings.ToLower(filepath.Ext(e.path)); ext != ".md" && ext != ".mdx" {
 		next = trailing.ReplaceAllString(next, "$1")
 	}
 	if h.unreadIsError(e.path) {
 		return nil, unreadText
 	}
-	e.given = next
-	e.old, e.next = match(d.text, old, next)
+	e.old, e.next, e.given = match(d.text, old, next)
 	read, same := h.knows(e.path, d.content)
 	e.stale, e.unseen = read && !same, !read || !same || !h.seen(e.path, d.text, e.old)
 	n := strings.Count(d.text, e.old)
@@ -125,14 +132,14 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 
 // escapeNote is what the model reads if escapes were tried, too, and did not match.
 func escapeNote(old string) string {
-	if !strings.ContainsFunc(old, func(r rune) bool { return r > unicode.MaxASCII }) && !escape.MatchString(old) {
+	if !strings.ContainsFunc(old, func(r rune) bool { return r > unicode.MaxASCII }) && !escapes.MatchString(old) {
 		return ""
 	}
 	return "\n(note: Edit also tried swapping \\uXXXX escapes and their characters; neither form matched, so the mismatch is likely elsewhere in old_string. Re-read the file and copy the exact surrounding text.)"
 }
 
 // trailing is white space at the end of a line.
-var trailing = regexp.MustCompile(`[ \t]+(\n|$)`)
+var trailing = regexp.MustCompile(`[ \t\v\f\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]+(\r\n|\n|\r|$)`)
 
 func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 	name := str(in, "file_path")
@@ -152,7 +159,7 @@ func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 	if e.before != nil {
 		mode, original = e.before.mode, e.before.text
 		if e.before.crlf {
-			stored = strings.ReplaceAll(stored, "\n", "\r\n")
+			stored = strings.ReplaceAll(strings.ReplaceAll(stored, "\r\n", "\n"), "\n", "\r\n")
 		}
 	}
 	content := e.before.encode(stored)
@@ -160,7 +167,7 @@ func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 		return failure("%s", h.writeError(err, e.path))
 	}
 	if !e.unseen || e.before == nil || e.old == "" {
-		h.saw(e.path, content)
+		h.wrote(e.path, content)
 	} else {
 		h.carry(e.path, content)
 	}
@@ -188,25 +195,31 @@ func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 }
 
 // match finds old in the text as it stands there, with the quotes of the text, or with
-// characters where old has their escapes; next takes the same quotes. If it is not there,
-// both are returned as they are.
-func match(text, old, next string) (there, fitting string) {
+// characters where old has their escapes, or the other way round; next takes the same form.
+// If it is not there, both are returned as they are. shown is next as tool_use_result has it.
+func match(text, old, next string) (there, fitting, shown string) {
 	if strings.Contains(text, old) {
-		return old, next
+		return old, next, next
 	}
 	plain, runes := straight(old), []rune(text)
 	if at := strings.Index(straight(text), plain); at >= 0 {
 		from := len([]rune(straight(text)[:at]))
 		there := string(runes[from : from+len([]rune(plain))])
+		given := next
 		if there != plain {
 			next = curled(next, there)
 		}
-		return there, next
+		return there, next, given
 	}
-	if decoded := unescaped(old); decoded != old && strings.Contains(text, decoded) {
-		return decoded, next
+	if other := unescaped(old); other != old && strings.Contains(text, other) {
+		return other, unescaped(next), unescaped(next)
 	}
-	return old, next
+	for _, format := range []string{"%04x", "%04X"} {
+		if other := escapedText(old, format); other != old && strings.Contains(text, other) {
+			return other, escapedText(next, format), next
+		}
+	}
+	return old, next, next
 }
 
 // straight is text with straight quotes, rune for rune.
@@ -237,15 +250,31 @@ func curled(s, like string) string {
 	return b.String()
 }
 
-var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+var escapes = regexp.MustCompile(`(\\u[0-9a-fA-F]{4})+`)
+
+// escapedText is text with \uXXXX for characters beyond ASCII.
+func escapedText(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r <= unicode.MaxASCII {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u`+format, unit)
+		}
+	}
+	return b.String()
+}
 
 // unescaped is text with characters for \uXXXX.
 func unescaped(s string) string {
-	return escape.ReplaceAllStringFunc(s, func(e string) string {
-		n, err := strconv.ParseUint(e[2:], 16, 32)
-		if err != nil {
-			return e
+	return escapes.ReplaceAllStringFunc(s, func(run string) string {
+		var units []uint16
+		for e := run; e != ""; e = e[6:] {
+			n, _ := strconv.ParseUint(e[2:6], 16, 16) // it has matched
+			units = append(units, uint16(n))
 		}
-		return string(rune(n))
+		return string(utf16.Decode(units))
 	})
 }

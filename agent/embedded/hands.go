@@ -89,6 +89,7 @@ func (h *hands) home() string {
 
 // path is the absolute path that a tool's input means.
 func (h *hands) path(name string) string {
+	name = strings.TrimSpace(name) // as observed
 	switch home := h.home(); {
 	case name == "~" && home != "":
 		return home
@@ -134,16 +135,24 @@ func hash(content []byte) uint64 {
 type known struct {
 	hash        uint64 // of its content
 	first, last int    // the lines that it has seen, from 1; 0, 0: all
+	own         bool   // it comes from the model, or its command has shown it
 }
 
 // saw notes that the model knows this content of a file.
 func (h *hands) saw(path string, content []byte) { h.sawLines(path, content, 0, 0) }
 
+// wrote notes that the model knows this content of a file, since it has written it.
+func (h *hands) wrote(path string, content []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read[path] = known{hash: hash(content), own: true}
+}
+
 // sawLines notes that the model knows these lines of a file.
 func (h *hands) sawLines(path string, content []byte, first, last int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.read[path] = known{hash(content), first, last}
+	h.read[path] = known{hash: hash(content), first: first, last: last}
 }
 
 // carry notes that the file has this content now, of which the model knows what it knew.

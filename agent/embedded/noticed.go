@@ -59,6 +59,30 @@ func (h *hands) noticed(command string, began time.Time) string {
 	return fmt.Sprintf("[This command modified %d %s you've previously read: %s. Call Read before editing.]", len(changed), word, list)
 }
 
+// refresh takes it that the model knows what its own command has made of files that it wrote,
+// as observed; of those that it has read, it does not.
+func (h *hands) refresh(command string, began time.Time) {
+	if inPlace.MatchString(command) {
+		return
+	}
+	h.mu.Lock()
+	var paths []string
+	for path, k := range h.read {
+		if k.own {
+			paths = append(paths, path)
+		}
+	}
+	h.mu.Unlock()
+	for _, path := range paths { //troupe:maporder each is looked at for itself
+		if info, err := os.Stat(path); err != nil || info.ModTime().Before(began.Add(-coarse)) {
+			continue
+		}
+		if content, _, err := h.load(nil, path); err == nil {
+			h.wrote(path, content)
+		}
+	}
+}
+
 func (h *hands) isKnown(path string, content []byte) bool {
 	_, same := h.knows(path, content)
 	return same
@@ -108,7 +132,7 @@ func (h *hands) sawBy(command, dir string) {
 		}
 		content, _, err := h.load(nil, path)
 		if err == nil && (lines < 0 || bytes.Count(content, []byte{'\n'}) <= lines) {
-			h.saw(path, content)
+			h.wrote(path, content)
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,9 +43,12 @@ func read() *tool {
 			delete(in, "description")
 			return ""
 		},
-		check: func(_ *hands, in agent.Object) string {
+		check: func(h *hands, in agent.Object) string {
 			if problem := pagesProblem(str(in, "pages")); problem != "" {
 				return problem
+			}
+			if device.MatchString(h.path(str(in, "file_path"))) {
+				return noDevice(h.path(str(in, "file_path")))
 			}
 			return binaryProblem(str(in, "file_path"))
 		},
@@ -60,6 +65,9 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 		path = h.dir()
 	}
 	content, _, err := h.load(u, path)
+	if path == os.DevNull {
+		err = nil // it is empty
+	}
 	if err != nil {
 		return failure("%s", h.explain(err, path, "read"))
 	}
@@ -78,7 +86,7 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	if len(content) > maxRead && !large && (!limited || limit <= 0) {
 		return failure("File content (%s) exceeds maximum allowed size (256KB). Use offset and limit parameters to read specific portions of the file, or search for specific content instead of reading the whole file. To read it anyway, up to what still fits in your context, call Read again with allow_large: true — only if you genuinely need all of it or the user asked for the whole file.", sizeOf(len(content)))
 	}
-	if text == "" {
+	if at, _ := number(in, "offset"); text == "" && at <= 1 {
 		h.saw(path, content)
 		return agent.ToolResult{Content: "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", Structured: textFile(name, "", 1, 1, 1)}
 	}
@@ -92,7 +100,7 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	if first > len(lines) {
 		return agent.ToolResult{
 			Content:    fmt.Sprintf("<system-reminder>Warning: the file exists but is shorter than the provided offset (%d). The file has %d lines.</system-reminder>", first, len(lines)),
-			Structured: textFile(name, "", 1, first, len(lines)),
+			Structured: textFile(name, "", 0, first, len(lines)),
 		}
 	}
 	part := lines[first-1:]
@@ -125,6 +133,13 @@ func textFile(name, content string, lines, start, total int) agent.Object {
 // errNoFile is a path that names no file: a pipe, a socket, a device.
 var errNoFile = errors.New("no regular file")
 
+// device are paths of devices and of files of a process that are not read.
+var device = regexp.MustCompile(`^/dev/(zero|full|random|urandom|console|ptmx|kmsg|mem|kmem|port|stdin|stdout|stderr|tty.*|fd/.*|pts/.*)$|^/proc/[^/]+/(mem|fd/.*|kcore|pagemap)$|^/proc/(kcore|kmsg)$`)
+
+func noDevice(path string) string {
+	return "Cannot read '" + path + "': this path names a device or process file that this tool does not read."
+}
+
 // explain is an error of the file system in the words of Claude Code (observed).
 func (h *hands) explain(err error, path, op string) string {
 	switch {
@@ -141,7 +156,7 @@ func (h *hands) explain(err error, path, op string) string {
 	case errors.Is(err, errMoved):
 		return movedText
 	case errors.Is(err, errNoFile):
-		return "Cannot read '" + path + "': this path names a device or process file that this tool does not read."
+		return noDevice(path)
 	}
 	return err.Error()
 }

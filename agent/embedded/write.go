@@ -41,7 +41,10 @@ func write() *tool {
 			case err != nil:
 				return "" // run says it
 			case info.IsDir():
-				return path + " is a directory, not a file. To create a file inside it, include the file name in file_path."
+				return str(in, "file_path") + " is a directory, not a file. To create a file inside it, include the file name in file_path."
+			}
+			if !info.Mode().IsRegular() {
+				return path + " exists but is not a regular file (a device, FIFO or socket). Write only creates or overwrites regular files."
 			}
 			if h.unreadIsError(path) {
 				return unreadText
@@ -103,7 +106,10 @@ func (h *hands) write(u *spot, in agent.Object) agent.ToolResult {
 	if err := h.replace(u, path, before, content, before.mode); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
-	h.saw(path, content)
+	h.wrote(path, content)
+	if before.text == "" {
+		return created(name, text) // as observed
+	}
 	return agent.ToolResult{
 		Content: "The file " + name + " has been updated successfully." + currentNote,
 		Structured: agent.Object{
@@ -118,7 +124,12 @@ func (h *hands) created(u *spot, name, path, text string) agent.ToolResult {
 	if err := h.replace(u, path, nil, []byte(text), 0o644); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
-	h.saw(path, []byte(text))
+	h.wrote(path, []byte(text))
+	return created(name, text)
+}
+
+// created is what the model reads of a new file.
+func created(name, text string) agent.ToolResult {
 	return agent.ToolResult{
 		Content: "File created successfully at: " + name + currentNote,
 		Structured: agent.Object{
