@@ -46,7 +46,7 @@ func main() {
 
 // serve is the agent: any session of Troupe can be one.
 func serve(ctx context.Context) error {
-	return acpagent.Serve(ctx, os.Stdin, os.Stdout, acpagent.Config{Options: *demo.Options()})
+	return acpagent.Serve(ctx, os.Stdin, os.Stdout, acpagent.Config{Options: sdk.Options{Backend: demo.New(demo.Config{})}})
 }
 
 // run is the editor. Without a command it starts this program again, as the agent.

@@ -26,7 +26,7 @@ func main() {
 	flag.Parse()
 	var in io.Reader = os.Stdin
 	if os.Getenv("TROUPE_SMOKE") != "" {
-		in = strings.NewReader("What is in this directory?\nRun the tests.\ny\n")
+		in = strings.NewReader("What is in this directory?\ny\nRun the tests.\ny\n")
 	}
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)

@@ -29,7 +29,7 @@ func talk(t *testing.T, in string) string {
 
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	out := talk(t, "Run the tests.\ny\n\n/model other\nWhat is in this directory?\n")
+	out := talk(t, "Run the tests.\ny\n\n/model other\nWhat is in this directory?\ny\n")
 	assert.Contains(t, out, "> I am Troupe's demonstration")
 	assert.Contains(t, out, `Allow Bash {"command":"/bin/sh check.sh","description":"Check the project"}? (y or n) `)
 	assert.Contains(t, out, "FAIL  1 and not 2: hello world")

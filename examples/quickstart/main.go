@@ -32,14 +32,18 @@ func main() {
 
 func ask(ctx context.Context, opts *sdk.Options, out io.Writer) error {
 	opts.IncludePartialMessages = true // without it the text comes in one piece
-	for text, err := range sdk.Texts(sdk.Query(ctx, "What is in this directory?", opts)) {
+	for m, err := range sdk.Query(ctx, "What is in this directory?", opts) {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprint(out, text); err != nil {
-			return err
+		switch m := m.(type) {
+		case *sdk.PartialAssistantMessage: // as it is written
+			_, _ = fmt.Fprint(out, m.Text())
+		case *sdk.AssistantMessage: // the same, whole
+			if sdk.TextOf(m) != "" {
+				_, _ = fmt.Fprintln(out)
+			}
 		}
 	}
-	_, err := fmt.Fprintln(out)
-	return err
+	return nil
 }

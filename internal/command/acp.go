@@ -71,7 +71,11 @@ func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
 	}
 	defer unshow()
 	s.opts.Runtime = rt
-	s.opts.OnEvent = func(r sdk.EventRecord) { log.Log(context.Background(), r.Event.Level(), r.Event.String()) }
+	s.opts.OnEvent = func(r sdk.EventRecord) {
+		if w, ok := r.Event.(*session.WarningIssued); !ok || !strings.HasPrefix(w.Problem, "option CanUseTool ") { // a rule is there to allow calls
+			log.Log(context.Background(), r.Event.Level(), r.Event.String())
+		}
+	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
 	out := &noted{to: p.stdout}

@@ -60,7 +60,7 @@ func TestDemonstration(t *testing.T) {
 			dir := placeOf(t, w)
 			assert.Contains(t, contentOf(t, dir, "words.sh"), "echo $#\n", "it is repaired")
 			assert.Contains(t, contentOf(t, dir, "cases.txt"), "2 Do something.\n")
-			assert.Contains(t, w.err.String(), "may       Read(./**), Edit(./**), Bash(/bin/sh check.sh); all else is asked")
+			assert.Contains(t, w.err.String(), "may       Read(./**), Edit(./**), Bash(/bin/sh check.sh), Bash(/bin/ls); all else is asked")
 			assert.Contains(t, w.out.String(), "I am Troupe's demonstration")
 			assert.Contains(t, w.out.String(), dir)
 			assert.Contains(t, w.out.String(), "The check passes: 3 cases.")
@@ -179,13 +179,14 @@ func TestBatchOfTheDemonstration(t *testing.T) {
 // A job that has stopped continues where it was.
 func TestTheDemonstrationsJobIsResumed(t *testing.T) {
 	t.Parallel()
-	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"One."}`+"\n"+`{"id":"b","prompt":"Two."}`+"\n"+`{"id":"c","prompt":"Three."}`+"\n")
+	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"Write one.txt, and list the directory."}`+"\n"+`{"id":"b","prompt":"Two."}`+"\n"+`{"id":"c","prompt":"Three."}`+"\n")
 	state := "XDG_STATE_HOME=" + t.TempDir()
 	w := newUser(t, nil)
 	require.Equal(t, exitOK, w.run("batch", file, "--estimate", "1", "-e", state), w.err)
 	w = newUser(t, nil)
 	require.Equal(t, exitOK, w.run("batch", file, "--resume", "-e", state), w.err)
 	assert.Contains(t, w.out.String(), "3 of 3 tasks accepted")
+	assert.NotContains(t, w.out.String(), "denied", "its rules allow its own calls")
 	out := outOf(file)
 	assert.Equal(t, 3, strings.Count(contentOf(t, out, "results.jsonl"), "\n"), "each result once")
 	for _, id := range []string{"a", "b", "c"} {
@@ -231,6 +232,7 @@ func TestACPWithTheDemonstration(t *testing.T) {
 	require.NoError(t, out.Close())
 	assert.Equal(t, exitOK, <-code, w.err)
 	assert.Contains(t, w.err.String(), "works in  a new temporary directory for each session")
+	assert.NotContains(t, w.err.String(), "warning")
 	assert.Contains(t, w.out.String(), "end_turn")
 	assert.Contains(t, w.out.String(), filepath.Join(tmp, "troupe-demo-"), "its text says where")
 	assert.NotContains(t, w.out.String(), "session/request_permission")

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-const listCommand = "echo *"
+const listCommand = "/bin/ls"
 
 // action is a part of a turn. It returns false if it needs the result of a call.
 type action func(t *turn) bool
@@ -182,7 +182,7 @@ func (t *turn) list() bool {
 	t.say("I list the directory.")
 	all, ok := t.use(bash(listCommand, "List the files"))
 	if ok {
-		names := strings.Fields(all[0].text)
+		names := slices.Sorted(strings.FieldsSeq(all[0].text)) // ls sorts by the locale
 		t.outcome("To list the directory", all[0], fmt.Sprintf("The directory has %d files: %s.", len(names), strings.Join(names, ", ")))
 	}
 	return ok

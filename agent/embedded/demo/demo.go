@@ -51,9 +51,11 @@ func Options() *session.Options {
 }
 
 // Rules are the permission rules for what the demonstration does by itself: it reads and
-// edits files of its directory, and runs the check of its project. Only reading needs no
-// rule. To delete a file, or to wait, it has no rule: those calls are asked about.
-func Rules() []string { return []string{"Read(./**)", "Edit(./**)", "Bash(" + Check + ")"} }
+// edits files of its directory, lists it, and runs the check of its project. Deleting a file
+// has no rule, so that call is asked about.
+func Rules() []string {
+	return []string{"Read(./**)", "Edit(./**)", "Bash(" + Check + ")", "Bash(" + listCommand + ")"}
+}
 
 type service struct {
 	cfg   Config
