@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -334,4 +335,93 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	}})
 	all.Wait()
 	assert.Zero(t, began)
+}
+
+// What a task reports runs on the strand, in order, and before Do returns. After an abort
+// nothing of it runs any more.
+func TestReportsOfATask(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(helloLine, promptLine)
+	close(p.lines)
+	out := outsideRun(t, p, func(turn *Turn) error {
+		var said []string
+		err := turn.Strand().DoReporting(func(_ context.Context, report func(func())) error {
+			report(func() { said = append(said, "one") })
+			report(func() { said = append(said, "two") })
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return turn.Text(strings.Join(said, " "))
+	})
+	assert.Contains(t, out, "one two")
+}
+
+// Real work in the background: its frames, its end in a turn of its own, and how it is stopped.
+func TestWorkInTheBackground(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stop    bool
+		frames  []string
+		notices int
+	}{
+		"ends":       {false, []string{"background_tasks_changed", "task_started", "task_updated", "task_notification", "background_tasks_changed"}, 1},
+		"is stopped": {true, []string{"background_tasks_changed", "task_started", "task_updated", "task_notification", "background_tasks_changed"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newWakePort(helloLine, promptLine)
+			close(p.lines)
+			var all tasks
+			notices, ended := 0, false
+			Run(Launch{}, p, Config{Dialect: Claude, Executor: &all, Live: &Live{}, Turn: func(turn *Turn) error {
+				if turn.Task() != nil {
+					assert.Contains(t, turn.Prompt(), "<summary>it &lt;ended&gt;</summary>")
+					assert.Contains(t, turn.Prompt(), "<output-file>/out</output-file>\n<status>failed</status>")
+					notices++
+					return nil
+				}
+				id := turn.NewTaskID()
+				turn.Background(Work{ID: id, ToolUseID: "toolu_1", Command: "x", Description: "d", OutputFile: "/out", Run: func(s *Strand) (string, string) {
+					err := s.Do(func(ctx context.Context) error {
+						if c.stop {
+							<-ctx.Done()
+						}
+						ended = true
+						return nil
+					})
+					if err != nil {
+						assert.Error(t, s.Err())
+						return "", ""
+					}
+					return "failed", "it <ended>"
+				}})
+				assert.True(t, turn.RunsTask(id))
+				if !c.stop {
+					return nil
+				}
+				if err := turn.Strand().Yield(); err != nil { // it begins
+					return err
+				}
+				command, found, err := turn.StopTask(turn.Strand(), id)
+				assert.True(t, found)
+				assert.True(t, ended, "its work is over when it is stopped")
+				assert.Equal(t, "x", command)
+				_, again, _ := turn.StopTask(turn.Strand(), id)
+				assert.False(t, again)
+				return err
+			}})
+			all.Wait()
+			assert.Equal(t, c.notices, notices)
+			var frames []string
+			for line := range strings.Lines(p.written()) {
+				var f struct{ Type, Subtype string }
+				if json.Unmarshal([]byte(line), &f) == nil && f.Type == "system" && strings.Contains(f.Subtype, "task") {
+					frames = append(frames, f.Subtype)
+				}
+			}
+			assert.Equal(t, c.frames, frames)
+		})
+	}
 }

@@ -83,8 +83,7 @@ func (r *run) show(report func(func())) (stop func()) {
 	var mu sync.Mutex
 	var timer session.Timer
 	stopped := false
-	var after func(d time.Duration, then func())
-	after = func(d time.Duration, then func()) {
+	after := func(d time.Duration, then func()) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !stopped {

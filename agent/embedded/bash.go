@@ -62,9 +62,6 @@ type run struct {
 	dir         string // in which it began
 }
 
-// refused takes the place of a command that nobody waits for any more.
-var refused = &command{}
-
 // shell runs a command. In the foreground it returns when the shell has ended and nothing of
 // it is left. What runs then belongs to a task in the background.
 func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Object) (agent.ToolResult, error) {
@@ -92,7 +89,7 @@ func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Objec
 	})
 	if err != nil {
 		r.shown.Hide("stopped")
-		if c := running.Swap(refused); c != nil {
+		if c := running.Swap(&command{}); c != nil { // the task finds that nobody waits any more
 			t.seams.Exec.Go(func() { _, _ = c.end() })
 		}
 		return result, err

@@ -34,10 +34,10 @@ func TestSleepsThatAreBlocked(t *testing.T) {
 
 func TestDurationsInWords(t *testing.T) {
 	t.Parallel()
-	for d, words := range map[time.Duration][2]string{
+	for d, want := range map[time.Duration][2]string{
 		500 * time.Millisecond: {"0s", "0s"}, 1500 * time.Millisecond: {"1s", "1s"}, 90 * time.Second: {"1m 30s", "1m 30s"}, 2 * time.Minute: {"2m", "2m 0s"}, 30 * time.Minute: {"30m", "30m 0s"}, time.Hour: {"1h", "1h 0m 0s"},
 	} {
-		assert.Equal(t, words, [2]string{shortDuration(d), longDuration(d)})
+		assert.Equal(t, want, [2]string{shortDuration(d), longDuration(d)})
 	}
 }
 
