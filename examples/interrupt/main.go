@@ -4,7 +4,7 @@
 //	go run ./examples/interrupt                 # a demonstration, no account
 //	go run ./examples/interrupt -agent claude   # Claude Code; or qoder; -model: the embedded agent
 //
-// Look for: the command would run for a minute, and ends at once; the turn's result says that
+// Look for: the command would run for 20 seconds, and ends at once; the turn's result says that
 // it was aborted; the same agent answers the second prompt.
 package main
 
@@ -17,7 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-func main() { choice.Main("Run `sleep 60` in a shell, then say good morning.", run) }
+func main() { choice.Main("Run `sleep 20` in a shell, then say good morning.", run) }
 
 func run(ctx context.Context, agent *choice.Agent, prompt string) (err error) {
 	opts, err := agent.Options()

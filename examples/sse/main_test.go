@@ -57,7 +57,7 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	var stop sync.Once
 	var last string
-	err := visit(t.Context(), serve(t), "Sleep 60 seconds.", func(session, kind, data string) {
+	err := visit(t.Context(), serve(t), "Sleep 20 seconds.", func(session, kind, data string) {
 		if last = data; kind == "call" {
 			stop.Do(func() { assert.NoError(t, post(t.Context(), session+"/interrupt", nil)) })
 		}

@@ -10,7 +10,10 @@ import (
 	"unicode"
 )
 
-const listCommand = "/bin/ls"
+const (
+	listCommand = "/bin/ls"
+	longestWait = 20 // seconds: the tool refuses a longer sleep
+)
 
 // action is a part of a turn. It returns false if it needs the result of a call.
 type action func(t *turn) bool
@@ -75,7 +78,8 @@ func clauseAction(clause, prompt string) action {
 	case readWords.MatchString(clause) && file != "":
 		return func(t *turn) bool { return t.read(file) }
 	case wait != "":
-		return func(t *turn) bool { return t.run("sleep "+wait, "Wait") }
+		seconds, _ := strconv.Atoi(wait) // two digits
+		return func(t *turn) bool { return t.run(fmt.Sprintf("sleep %d", min(seconds, longestWait)), "Wait") }
 	case shellWords.MatchString(clause):
 		return func(t *turn) bool { return t.run("echo hi", "Say hi") }
 	case checkWords.MatchString(clause) && !workWords.MatchString(prompt): // work checks, too
