@@ -145,13 +145,13 @@ func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
 // replace writes a file: whole or not at all, where its path led when the call was checked,
 // and only if it is still the document before; nil: if there is none.
 func (h *hands) replace(u *spot, path string, before *document, content []byte, mode fs.FileMode) error {
-	real := u.leadsTo(path)
-	dir, err := h.enterDir(filepath.Dir(real), true)
+	at := u.leadsTo(path)
+	dir, err := h.enterDir(filepath.Dir(at), true)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Close() }() // it was only used
-	name := filepath.Base(real)
+	name := filepath.Base(at)
 	tmp := fmt.Sprintf("%s.tmp.%016x", name, h.seams.Rand.Uint64())
 	part := path + tmp[len(name):]
 	if err := h.disk.ask(diskMake, part); err != nil {

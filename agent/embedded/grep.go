@@ -269,7 +269,7 @@ func (g *grepping) file(ctx context.Context, f *search.File, real string, scan s
 	}
 	file, err := f.Open()
 	if err != nil {
-		return nil //nolint:nilerr // it cannot be read
+		return nil // it cannot be read
 	}
 	defer func() { _ = file.Close() }() // it was read
 	name := g.h.shown(g.at.path)
@@ -284,7 +284,7 @@ func (g *grepping) file(ctx context.Context, f *search.File, real string, scan s
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil || found.Matches == 0:
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	switch g.mode {
 	case "content":

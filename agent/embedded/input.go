@@ -221,7 +221,7 @@ func (p *param) value(v any, at []any) (any, []issue) {
 			v = list
 		}
 	}
-	ok := false
+	var ok bool
 	switch p.kind {
 	case "string":
 		_, ok = v.(string)

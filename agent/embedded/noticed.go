@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,12 +28,8 @@ func (h *hands) noticed(command string, began time.Time) string {
 		return ""
 	}
 	h.mu.Lock()
-	var paths []string
-	for path := range h.read {
-		paths = append(paths, path)
-	}
+	paths := slices.Sorted(maps.Keys(h.read))
 	h.mu.Unlock()
-	slices.Sort(paths)
 	var changed []string
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -66,14 +63,12 @@ func (h *hands) refresh(command string, began time.Time) {
 		return
 	}
 	h.mu.Lock()
-	var paths []string
-	for path, k := range h.read {
-		if k.own {
-			paths = append(paths, path)
-		}
-	}
+	files := maps.Clone(h.read)
 	h.mu.Unlock()
-	for _, path := range paths { //troupe:maporder each is looked at for itself
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if !files[path].own {
+			continue
+		}
 		if info, err := os.Stat(path); err != nil || info.ModTime().Before(began.Add(-coarse)) {
 			continue
 		}

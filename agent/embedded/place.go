@@ -43,8 +43,8 @@ func (t *talk) judged(own *tool, u *spot) func(agent.Permissions, agent.Object) 
 	return func(p agent.Permissions, in agent.Object) agent.Verdict {
 		u.path = t.hands.path(own.place(t.hands, in))
 		u.real = u.path
-		if real, err := resolve(u.path); err == nil {
-			u.real = real
+		if at, err := resolve(u.path); err == nil {
+			u.real = at
 		}
 		v := judge(p, in)
 		if !v.Allow || p.Mode == "bypassPermissions" || u.real == u.path {
@@ -82,8 +82,8 @@ func (u *spot) leadsTo(path string) string {
 	if u != nil && u.path == path && u.real != "" {
 		return u.real
 	}
-	if real, err := resolve(path); err == nil {
-		return real
+	if at, err := resolve(path); err == nil {
+		return at
 	}
 	return path
 }
@@ -94,29 +94,29 @@ var errMoved = errors.New("the file has changed since the call was checked")
 const movedText = "File content has changed since it was last read. This commonly happens when a linter or formatter run via Bash rewrites the file. Call Read on this file to refresh, then retry the edit."
 
 // enterDir opens a directory whose links have been followed. In the session's directories no
-// link is followed again, also if one is put there meanwhile. make makes what is missing.
-func (h *hands) enterDir(real string, make bool) (*os.Root, error) {
-	base := real
+// link is followed again, also if one is put there meanwhile. create makes what is missing.
+func (h *hands) enterDir(at string, create bool) (*os.Root, error) {
+	base := at
 	for _, dir := range append([]string{h.real}, h.added...) {
-		if within(real, dir) {
+		if within(at, dir) {
 			base = dir
 			break
 		}
 	}
-	if base == real && make {
-		if err := os.MkdirAll(real, 0o755); err != nil { //nolint:gosec // as every program makes them
+	if base == at && create {
+		if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // as every program makes them
 			return nil, err
 		}
 	}
 	root, err := os.OpenRoot(base)
-	if err != nil || base == real {
+	if err != nil || base == at {
 		return root, err
 	}
-	for _, step := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(real, base), "/"), "/") {
-		next, err := below(root, step, make)
+	for _, step := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(at, base), "/"), "/") {
+		next, err := below(root, step, create)
 		_ = root.Close() // it was only used
 		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: real, Err: err}
+			return nil, &fs.PathError{Op: "open", Path: at, Err: err}
 		}
 		root = next
 	}
@@ -124,9 +124,9 @@ func (h *hands) enterDir(real string, make bool) (*os.Root, error) {
 }
 
 // below opens a directory of another one, if it is one and no link.
-func below(root *os.Root, name string, make bool) (*os.Root, error) {
+func below(root *os.Root, name string, create bool) (*os.Root, error) {
 	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) && make {
+	if errors.Is(err, fs.ErrNotExist) && create {
 		if err = root.Mkdir(name, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
 			info, err = root.Lstat(name)
 		}
@@ -153,19 +153,19 @@ func below(root *os.Root, name string, make bool) (*os.Root, error) {
 // load reads the file to which a path leads. A pipe or a device, which could block the task,
 // is refused.
 func (h *hands) load(u *spot, path string) ([]byte, fs.FileInfo, error) {
-	real := u.leadsTo(path)
+	at := u.leadsTo(path)
 	if err := h.disk.ask(diskRead, path); err != nil {
 		return nil, nil, err
 	}
-	if real == h.real || real == "/" {
+	if at == h.real || at == "/" {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	}
-	dir, err := h.enterDir(filepath.Dir(real), false)
+	dir, err := h.enterDir(filepath.Dir(at), false)
 	if err != nil {
 		return nil, nil, moved(path, err)
 	}
 	defer func() { _ = dir.Close() }() // it was only used
-	name := filepath.Base(real)
+	name := filepath.Base(at)
 	info, err := dir.Lstat(name)
 	switch {
 	case err != nil:

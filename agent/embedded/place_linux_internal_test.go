@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -162,7 +161,7 @@ func TestAgainstAProcessThatSwapsLinks(t *testing.T) {
 		_ = swap.Wait()
 	}()
 	p := inEdits()
-	for i := range 20 {
+	for i := range 10 {
 		for _, c := range []struct {
 			own *tool
 			in  agent.Object
@@ -176,7 +175,7 @@ func TestAgainstAProcessThatSwapsLinks(t *testing.T) {
 			{write(), agent.Object{"file_path": "d/a.txt", "content": "inside"}},
 		} {
 			_, r := behind(t, h, c.own, p, c.in, func() {})
-			assert.False(t, strings.Contains(fmt.Sprint(r.Content), "secret outside"), c.own.name)
+			assert.NotContains(t, fmt.Sprint(r.Content), "secret outside", c.own.name)
 		}
 	}
 	entries, err := os.ReadDir(outside)

@@ -83,7 +83,7 @@ func TestPDF(t *testing.T) {
 	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "x.pdf"}).Content, "missing %PDF- header")
 	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "pdftoppm is not installed")
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "pdftoppm"), nil, 0o700)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "pdftoppm"), nil, 0o700))
 	h.env = append(h.env, "PATH="+bin)
 	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "does not show single pages")
 }

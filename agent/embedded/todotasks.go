@@ -63,7 +63,7 @@ func taskCreate() *tool {
 // What it does not know, or is no text, it leaves out.
 func fixTask(t *tool, in agent.Object) string {
 	t.aliased(in)
-	for from, to := range map[string]string{"subject": "description", "description": "subject"} { //troupe:maporder one of both is there
+	for from, to := range map[string]string{"subject": "description", "description": "subject"} {
 		if v, there := in[from].(string); there && in[to] == nil {
 			in[to] = v
 		}

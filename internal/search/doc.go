@@ -2,8 +2,8 @@
 // its ignore files, its file types, and its regular expressions. So every host finds the same,
 // with no program to install. The errors have ripgrep's words.
 //
-// What it does not have: the Unicode form of \b, \< and \b{start} as more than \b, core.excludesFile
-// of Git's configuration, and matches of . that leave out bytes that are not UTF-8.
+// It does not have the Unicode form of \b. It takes \< and \b{start} for \b. It does not read
+// core.excludesFile of Git's configuration, and a . matches bytes that are not UTF-8.
 //
 // It knows nothing of tools and permissions: its user says which files are hidden.
 package search

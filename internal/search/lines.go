@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -68,7 +69,7 @@ func (p *Pattern) Search(ctx context.Context, file io.Reader, s Scan) (Found, er
 	if err != nil {
 		return f.found, err
 	}
-	whole := append(head, rest...)
+	whole := slices.Concat(head, rest)
 	switch {
 	case len(whole) > maxWhole:
 		return f.found, ErrTooLarge

@@ -159,11 +159,11 @@ func (w *walker) dir(root *os.Root, rel string, l *level, depth int) error {
 func (w *walker) below(up *os.Root, info fs.FileInfo, rel string, l *level, depth int) error {
 	root, err := up.OpenRoot(info.Name())
 	if err != nil {
-		return nil //nolint:nilerr // it cannot be read
+		return nil // it cannot be read
 	}
 	defer func() { _ = root.Close() }() // it was read
 	if now, err := root.Stat("."); err != nil || !os.SameFile(info, now) {
-		return nil //nolint:nilerr // another has taken its place
+		return nil // another has taken its place
 	}
 	if w.ignores {
 		l = levelOf(l, info.Name(), root)
