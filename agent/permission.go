@@ -253,7 +253,11 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	request = request.with(c.Ask).with(c.verdict.Ask)
 	maps.DeleteFunc(request, func(_ string, v any) bool { return v == nil })
 	p := e.ask(l.scope, request)
-	hooks := l.askHooks("PermissionRequest", c.Name, c.ID, Object{"tool_name": c.Name, "tool_input": c.input})
+	asked := Object{"tool_name": c.Name, "tool_input": c.input}
+	if s := request["permission_suggestions"]; s != nil && e.cfg.Live != nil {
+		asked["permission_suggestions"] = s
+	}
+	hooks := l.askHooks("PermissionRequest", c.Name, c.ID, asked)
 	e.at(PendingPermission, nil)
 
 	var byHook *gate

@@ -34,6 +34,8 @@ func (c *Case) Absent(tools []string) string {
 		}
 	}
 	switch {
+	case strings.Contains(string(c.raw), `"compact_boundary"`) || strings.Contains(string(c.raw), `"compact_result"`):
+		return "compaction"
 	case c.Sources != "":
 		return "option SettingSources"
 	case c.Settings.Hooks != nil || c.Settings.Sandbox != nil || c.Settings.Permissions.Ask != nil:

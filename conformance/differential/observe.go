@@ -197,6 +197,9 @@ func readBlock(role string, v any) Item {
 	}
 	b, _ := v.(map[string]any)
 	delete(b, "cache_control")
+	if list, ok := b["citations"].([]any); ok && len(list) == 0 {
+		delete(b, "citations")
+	}
 	key := fmt.Sprint(b["type"])
 	switch {
 	case role == "assistant":
@@ -239,13 +242,16 @@ var (
 		{regexp.MustCompile(` [A-Z][a-z]{2} +\d+ +\d\d:\d\d`), "<date>"},
 		{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "<date>"},
 		{regexp.MustCompile(`\(first \d+ of \d+ bytes\)`), "(first <n> of <n> bytes)"}, // paths have other lengths
+		{regexp.MustCompile(`parse failed \(\d+ bytes\)`), "parse failed (<n> bytes)"},
+		{regexp.MustCompile(`\bID: b[0-9a-z]{8}\b`), "ID: <task>"},
+		{regexp.MustCompile(`(?m)^([d-][rwx-]{9} +\d+) \w+ \w+ `), "$1 <user> <group> "},
 	}
 )
 
 var slugged = regexp.MustCompile(`[^A-Za-z0-9]`)
 
 func newNormal(p *Place, url string, log []line) *normal {
-	pairs := []string{url, "http://<model>", p.Root, "/w", slugged.ReplaceAllString(p.Root, "-"), "-w"}
+	pairs := []string{url, "http://<model>", strings.TrimPrefix(url, "http://"), "<model>", p.Root, "/w", slugged.ReplaceAllString(p.Root, "-"), "-w"}
 	n := &normal{ids: map[string]string{}}
 	counts := map[string]int{}
 	for _, l := range log {

@@ -25,6 +25,9 @@ type Place struct {
 // newPlace makes the directories and files of a case.
 func newPlace(root string, c *Case) (*Place, error) {
 	p := &Place{Root: root, Proj: filepath.Join(root, "proj"), Home: filepath.Join(root, "home"), Tmp: filepath.Join(root, "tmp")}
+	if err := os.Chmod(root, 0o755); err != nil {
+		return nil, err
+	}
 	for _, d := range []string{p.Proj, p.Home, p.Tmp, filepath.Join(root, "other")} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return nil, err

@@ -72,15 +72,14 @@ func Play(ctx context.Context, c *Case, a Agent) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := drive(ctx, c, a, o, t); err != nil {
-		log, _ := t.said()
+	log, err := drive(ctx, c, a, o, t)
+	if err != nil {
 		return nil, fmt.Errorf("%w (after %d lines)", err, len(log))
 	}
 	after, err := place.files()
 	if err != nil {
 		return nil, err
 	}
-	log, _ := t.said()
 	return observe(c, place, server, log, changes(before, after)), nil
 }
 
@@ -254,11 +253,12 @@ func hostTools() (*sdk.MCPServer, error) {
 	)
 }
 
-// drive sends the prompts of a case, each after the result of the one before.
-func drive(ctx context.Context, c *Case, a Agent, o *sdk.Options, t *tap) error {
+// drive sends the prompts of a case, each after the result of the one before, and returns
+// what was said before the session was closed.
+func drive(ctx context.Context, c *Case, a Agent, o *sdk.Options, t *tap) ([]line, error) {
 	client := sdk.NewClient(o)
 	if err := client.Connect(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	events, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
@@ -291,12 +291,13 @@ func drive(ctx context.Context, c *Case, a Agent, o *sdk.Options, t *tap) error 
 		_ = client.AwaitIdle(idle) // else Close interrupts a turn that the agent has ended
 		return nil
 	}()
+	log, _ := t.said()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	if closing := client.Close(end); err == nil && closing != nil && ctx.Err() != nil {
 		err = closing
 	}
-	return err
+	return log, err
 }
 
 // results counts those in a log.

@@ -25,6 +25,9 @@ func (c *Case) Recording() (*Observation, error) {
 	n := &normal{ids: map[string]string{}}
 	o := &Observation{}
 	for _, f := range r.Frames {
+		if id, ok := f["request_id"].(string); ok {
+			n.ids[id] = "<req>"
+		}
 		o.Frames = append(o.Frames, Item{fmt.Sprint(f["subtype"]), n.value("", f)})
 	}
 	for _, a := range r.Asks {
@@ -72,7 +75,7 @@ func (c *Case) Recording() (*Observation, error) {
 		o.Reads = append(o.Reads, Item{"request", blocks})
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.FilesAfter.Changed)) {
-		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, ".claude/") { // of the workspace
+		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, ".claude/worktrees") { // of the workspace
 			o.Files = append(o.Files, Item{name, n.value("", r.FilesAfter.Changed[name])})
 		}
 	}
@@ -91,10 +94,16 @@ func (o *Observation) like(want *Observation) *Observation {
 	out := *o
 	out.Calls, out.Frames, out.Gates, out.Results, out.Reads = nil, nil, nil, nil, slices.Clone(o.Reads)
 	asks, hooks := []Item{}, []Item{}
+	asking := slices.ContainsFunc(want.Frames, func(i Item) bool { return statusOf(i) == "requesting" })
 	for _, f := range o.Frames {
-		if kept, ok := keptFrame(f); ok {
-			out.Frames = append(out.Frames, kept)
+		kept, ok := keptFrame(f)
+		if !ok || statusOf(kept) == "requesting" && !asking {
+			continue
 		}
+		if kept.Key == "model_refusal_no_fallback" {
+			kept.Value.(map[string]any)["request_id"] = "<req>"
+		}
+		out.Frames = append(out.Frames, kept)
 	}
 	for _, g := range o.Gates {
 		if v, ok := g.Value.(map[string]any); ok && strings.HasPrefix(g.Key, "hook ") {
@@ -128,6 +137,14 @@ func (o *Observation) like(want *Observation) *Observation {
 		}
 	}
 	return &out
+}
+
+func statusOf(i Item) any {
+	v, _ := i.Value.(map[string]any)
+	if i.Key != "status" {
+		return nil
+	}
+	return v["status"]
 }
 
 func said(i Item) bool { return strings.HasPrefix(i.Key, "said ") }
@@ -183,7 +200,7 @@ func keptFrame(f Item) (Item, bool) {
 		for _, name := range []string{"type", "uuid", "session_id", "run_id", "user_message_uuid", "user_message_uuids"} {
 			delete(kept, name)
 		}
-		return Item{fmt.Sprint(frame["subtype"]), kept}, frame["status"] != "requesting"
+		return Item{fmt.Sprint(frame["subtype"]), kept}, true
 	}
 	return f, false
 }
