@@ -123,8 +123,9 @@ func (p *wildcardParser) parse() (problem string) {
 		case '{':
 			p.groups, p.alts = append(p.groups, nil), append(p.alts, nil)
 		case '}':
-			if len(p.alts) == 0 {
-				return "unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)"
+			if len(p.alts) == 0 { // nothing matches, as observed of ripgrep 14.1.1
+				p.push(`[^\x00-\x{10FFFF}]`)
+				continue
 			}
 			p.closeAlternative()
 			all := p.alts[len(p.alts)-1]
