@@ -54,7 +54,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// TestAtRefuses: places that are none, and those where a deny rule would be about nothing.
+// TestAtRefuses: texts that name no place, and places where a deny rule would be about nothing.
 func TestAtRefuses(t *testing.T) {
 	t.Parallel()
 	p := compile(t, policy.Rules{Allow: []string{"Read(./**)"}, Deny: []string{"Read(/repo/secret/x)"}, Root: "/elsewhere"})

@@ -137,7 +137,7 @@ var messages = wire.TypesBy[Message](namesOf, //nolint:gochecknoglobals // only 
 	new(ModelRefusalFallbackMessage), new(ModelRefusalNoFallbackMessage), new(ModelFallbackMessage),
 	new(PluginInstallMessage), new(SessionWritesLostMessage), new(WorkerShuttingDownMessage),
 	new(UIInvalidateMessage),
-	// What only Qoder sends.
+	// Messages that only Qoder sends.
 	new(PlanModeChangedMessage), new(GoalUpdatedMessage), new(GoalClearedMessage),
 	new(AvailableModelsUpdateMessage), new(MCPStatusChangeMessage), new(SessionTitleChangedMessage),
 	new(BridgeStateMessage), new(PostTurnSummaryMessage), new(ModelQueueStatusMessage),

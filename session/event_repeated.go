@@ -10,7 +10,7 @@ import (
 type RepeatedCall struct {
 	Tool  string // its name
 	Times int    // how often, as far as that was counted
-	Ended bool   // the turn was ended, because the model had been told before
+	Ended bool   // the turn was ended, because the model had got that message before
 }
 
 func (*RepeatedCall) isEvent() {}

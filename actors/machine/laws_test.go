@@ -124,7 +124,7 @@ func (p *play) do(step string) {
 	run := p.ran[id]
 	reply := machine.Answered{Seq: run.Seq, ID: id, Kind: run.Kind}
 	switch word {
-	case "send", "command": // a command is no prompt
+	case "send", "command": // a command is not a prompt
 		p.step(machine.UserSent{ID: id, Line: []byte("line " + id), Prompt: word == "send"})
 	case "call": // with its subtype
 		p.step(machine.Called{ID: id, Subtype: more, Body: json.RawMessage(`{}`)})

@@ -44,7 +44,7 @@ func (s *side) cancel(e machine.Cancel) {
 	r.end(e.Why)
 }
 
-// Take takes the requests of a kind that nobody has taken.
+// Take takes the requests of a kind that no caller has taken.
 func (s *side) Take(kind session.Kind) []*Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *side) Tell(in machine.Input) {
 	s.drain()
 }
 
-// drain handles what was told, unless somebody does.
+// drain handles what was told, unless another goroutine does.
 func (s *side) drain() {
 	for s.router.Depth() > 0 {
 		s.busyMu.Lock()

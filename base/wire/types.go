@@ -15,7 +15,7 @@ func TypesBy[T any, K comparable](name func(T) K, all ...T) Types[K, T] {
 	return t
 }
 
-// New returns a copy of the value under name, nil if there is none.
+// New returns a copy of the value under name, nil if no type has it.
 func (t Types[K, T]) New(name K) (v T) {
 	of, ok := t[name]
 	if !ok {
