@@ -492,8 +492,7 @@ func spelled(option string, given []string) bool {
 	return !long && !strings.ContainsFunc(option[1:], func(r rune) bool { return !strings.ContainsRune(letters, r) })
 }
 
-// tokens are the pieces of a word that could be words of a command, in lower
-// case.
+// tokens are the pieces, in lower case, of a word that could be words of a command.
 func tokens(w string) []string {
 	return strings.FieldsFunc(strings.ToLower(w), func(r rune) bool {
 		return strings.ContainsRune(" \t\n'\"`\\/;|&()<>{}$=,!:@", r)
