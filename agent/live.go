@@ -175,13 +175,12 @@ func (l *Lane) DropMessage() {
 	l.message, l.live = "", nil
 }
 
-// Remind adds a text to what the model reads next, behind the results of the last calls. It
-// is no message: the host does not see it. The history gets it as an attachment.
+// Remind adds a text to what the model reads next, behind the results of the last calls. The
+// host does not see it. The history gets it as an attachment.
 func (l *Lane) Remind(texts ...string) {
 	l.e.attach("hook_additional_context", Object{"content": texts})
 }
 
-// attach keeps an attachment, for a real model.
 // Attach adds an attachment of that kind to the history: what it means is the history's. The
 // host does not see it.
 func (l *Lane) Attach(kind string, o Object) { l.e.attach(kind, o) }

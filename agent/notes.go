@@ -1,7 +1,7 @@
 package agent
 
-// What hooks say to a real model and to the person, in the words observed on Claude Code
-// 2.1.329.
+// This file has the texts of hooks for a real model and for the person, in the words observed
+// on Claude Code 2.1.329.
 
 // hookName is an event as texts name it.
 func hookName(event, subject string) string {
@@ -48,7 +48,7 @@ func (t *Turn) noteUser(text string) {
 	t.users++
 }
 
-// stopContext has the turn go on if Stop hooks have added something for the model.
+// stopContext makes the turn continue if Stop hooks have added something for the model.
 func (t *Turn) stopContext(answers []HookAnswer) (more bool) {
 	if t.e.cfg.Live == nil {
 		return false

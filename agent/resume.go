@@ -57,7 +57,7 @@ func (e *engine) restore() {
 	}
 }
 
-// renamed is a line of the session id in this one. What a real model reads stays as it is.
+// renamed is a line of the session id in this one. The texts for a real model stay as they are.
 func (e *engine) renamed(line []byte, id string) []byte {
 	from, to := id, e.session.id
 	if e.cfg.Live != nil {
@@ -135,7 +135,7 @@ func (e *engine) rerun() {
 	e.startTurn()
 }
 
-// answerOpen keeps results of the calls that have none: without them no provider takes the
+// answerOpen adds a result for each call without one: without them no provider takes the
 // conversation.
 func (e *engine) answerOpen() {
 	text := interruptedText

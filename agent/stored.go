@@ -103,7 +103,7 @@ func (l *Lane) stored(durable bool) error {
 		return nil
 	}
 	var done atomic.Bool
-	var err error
+	var err error // read only when done says so
 	e.outside.start(h.Sync, func(failed error) {
 		err = failed
 		done.Store(true)

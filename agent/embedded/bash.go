@@ -92,7 +92,7 @@ func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Objec
 		if c := running.Swap(&command{}); c != nil { // the task finds that nobody waits any more
 			t.seams.Exec.Go(func() { _, _ = c.end() })
 		}
-		return result, err
+		return agent.ToolResult{}, err // the task may still write
 	}
 	if c := running.Load(); c != nil {
 		return r.goOn(c), nil

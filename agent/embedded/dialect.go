@@ -56,7 +56,7 @@ func named(err error) error {
 func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
 	l, err := d.Dialect.Launch(o)
 	l.Names = []string{Name} // for errors: there is no program
-	// Rules that are too long for an argument would be in a file of settings, which nobody reads.
+	// Rules that are too long for an argument would be in a file of settings, which this agent does not read.
 	for i, rules := range [][]string{o.AllowedTools, o.DisallowedTools} {
 		flag := []string{"--allowedTools=", "--disallowedTools="}[i]
 		if len(rules) > 0 && !slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, flag) }) {
@@ -134,7 +134,7 @@ func unsupported(o *dialect.Input) error {
 }
 
 // dirVariable is the variable that replaces Config.Dir. The runtime sets it for sessions with
-// a directory of their own.
+// private directories.
 const dirVariable = "TROUPE_EMBEDDED_DIR"
 
 // folder is where sessions are stored; "": nowhere. given is Config.Dir.

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// file is the file of a session. It is open while the agent works. What could not be written
-// waits, and is written with the next line, so the file never lacks one in between. Its
+// file is the file of a session. It is open while the agent works. A line that could not be
+// written is written before the next one. Its
 // methods are safe for concurrent use.
 type file struct {
 	disk disk
@@ -26,7 +26,7 @@ type file struct {
 	syncing bool  // a sync is under way
 	closing bool  // it is closed when that has ended
 	named   bool  // the name is durable
-	broken  error // a sync has failed: nobody knows what the disk has
+	broken  error // a sync has failed: the disk may lack lines
 }
 
 // append writes a line at the end.

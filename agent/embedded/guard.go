@@ -13,14 +13,14 @@ import (
 const (
 	guarded  = 10 // calls that the guard looks back at
 	repeated = 5  // of them with the same input and result are too many
-	patience = 10 // more of them, once the model has been told, end the turn
+	patience = 10 // more of them, after the note to the model, end the turn
 )
 
 // guard sees a model that makes the same call again and again.
 type guard struct {
 	last  [guarded]uint64 // of input and result
 	next  int
-	noted uint64 // the call that the model was told of; 0: none
+	noted uint64 // the call of the note to the model; 0: no call
 	since int    // times that it was made since
 }
 
@@ -46,8 +46,8 @@ func (e *repeatedError) Error() string {
 	return fmt.Sprintf("the turn was ended: the model made the same call of %s with the same result %d times", e.tool, e.times)
 }
 
-// afterTools looks at the calls that were made. If one is repeated too often, the model is
-// told. If it makes it as often again, and more, the turn ends.
+// afterTools looks at the calls that were made. If one is repeated too often, the model gets
+// a note. After more of them the turn ends.
 func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
 	t.remindOfMove(turn)
 	var now []uint64

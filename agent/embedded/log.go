@@ -147,7 +147,7 @@ func (r *resumption) branch(content []byte) ([]byte, error) {
 	return b, nil
 }
 
-// latest is the id of the session of the folder that was written last; "": there is none.
+// latest is the id of the session of the folder that was written last; "": no session is there.
 func latest(folder string) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -352,7 +352,7 @@ func (l *log) conversation() [][]byte {
 	return append(l.messages[:len(l.messages):len(l.messages)], l.question())
 }
 
-// result is the text of a call's result, among those that the model is told next.
+// result is the text of a call's result, among those of the next request.
 func (l *log) result(id string) (text string, there bool) {
 	for i := range l.user {
 		if b := &l.user[i]; b.Kind == model.ToolResult && b.ID == id {

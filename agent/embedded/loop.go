@@ -63,7 +63,7 @@ type nudges struct {
 	cut     int  // answers in a row that ended at the limit of tokens
 	broken  int  // answers in a row that broke off
 	empty   bool // it has asked for something to see
-	flagged bool // it has gone on after a refusal
+	flagged bool // it has continued after a refusal
 }
 
 // loop calls the model, and what it calls, until an answer calls nothing.
@@ -109,7 +109,7 @@ func (t *talk) loop(turn *agent.Turn) error {
 	}
 }
 
-// nudge is what the model is told after an answer that calls nothing; "": it is the last one.
+// nudge is the text for the model after an answer that calls nothing; "": it is the last one.
 func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
 	switch {
 	case a.broken != nil:

@@ -280,7 +280,7 @@ func TestOneHostForASession(t *testing.T) {
 	}
 }
 
-// A session goes on from its store where its files are not.
+// A session continues from its store where its files are not.
 func TestAnotherMachineHasTheStore(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, modelapi.Say(modelapi.ToolUse("Bash", map[string]any{"command": "true"})), say("one"), say("two"), say("three"))

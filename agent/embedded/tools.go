@@ -188,28 +188,36 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		c.Check = func(*agent.Strand) (string, error) { return own.look(turn.Lane, in), nil }
 	}
 	if own.check != nil {
-		c.Check = func(s *agent.Strand) (text string, err error) {
-			err = s.Do(func(context.Context) error {
+		c.Check = func(s *agent.Strand) (string, error) {
+			text := ""
+			err := s.Do(func(context.Context) error {
 				if text = own.check(t.hands, in); text == "" && own.writes {
 					at.look(t.hands, t.hands.path(own.place(t.hands, in)))
 				}
 				return nil
 			})
-			return text, err
+			if err != nil { // the task may still write
+				return "", err
+			}
+			return text, nil
 		}
 	}
 	c.Run = func(s *agent.Strand, in agent.Object) (r agent.ToolResult, err error) {
 		if own.act != nil {
 			return own.act(t, turn.Lane, s, b.ID, in)
 		}
+		var done agent.ToolResult
 		err = s.Do(func(ctx context.Context) error {
-			r = own.run(context.WithValue(ctx, spotKey{}, at), t.hands, in)
-			if text, plain := r.Content.(string); plain && !r.IsError {
-				r.Content = text + note
+			done = own.run(context.WithValue(ctx, spotKey{}, at), t.hands, in)
+			if text, plain := done.Content.(string); plain && !done.IsError {
+				done.Content = text + note
 			}
 			return nil
 		})
-		return r, err
+		if err != nil { // the task may still write
+			return agent.ToolResult{}, err
+		}
+		return done, nil
 	}
 	return c
 }

@@ -185,7 +185,7 @@ func slow(t *testing.T) (url string, bodies func() []string) {
 	}
 }
 
-// What an answer had said when it was interrupted is shown, stored, and read by the model.
+// The text so far of an interrupted answer is shown, stored, and read by the model.
 func TestAnAnswerThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, partial := range []bool{false, true} {
@@ -236,7 +236,7 @@ func TestAnAnswerThatIsInterrupted(t *testing.T) {
 }
 
 // A session that cannot be stored does nothing: no tool runs, and the turn says so. With
-// space again it goes on, and nothing is lacking.
+// space again it continues, and no line is lacking.
 func TestADiskThatIsFull(t *testing.T) {
 	t.Parallel()
 	call := modelapi.Say(modelapi.ToolUse("Bash", map[string]any{"command": "echo ran >> log"}))
@@ -279,7 +279,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// A model that makes the same call again and again is told so, and then stopped.
+// A model that makes the same call again and again gets a note, and then its turn ends.
 func TestAModelThatRepeatsItself(t *testing.T) {
 	t.Parallel()
 	var steps []modelapi.Step
@@ -308,7 +308,7 @@ func TestAModelThatRepeatsItself(t *testing.T) {
 	assert.Equal(t, []session.RepeatedCall{{Tool: "Bash", Times: 5}, {Tool: "Bash", Times: 15, Ended: true}}, events)
 }
 
-// What the user says while a tool runs is read behind its result.
+// The model reads a message that comes during a call behind its result.
 func TestAMessageDuringATool(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, modelapi.Say(modelapi.ToolUse("Bash", map[string]any{"command": "echo > up; until [ -e go ]; do sleep 0.01; done"})), say("done"), say("resumed"))
@@ -337,7 +337,7 @@ func TestAMessageDuringATool(t *testing.T) {
 	assert.True(t, strings.HasPrefix(all[2], all[1]))
 }
 
-// A key that is refused ends the turn as that of a CLI does, and the host is told.
+// A key that is refused ends the turn as that of a CLI does, and the host learns it.
 func TestAKeyThatIsRefused(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
