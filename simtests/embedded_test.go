@@ -76,7 +76,7 @@ func TestEmbeddedInACalmWorld(t *testing.T) {
 		require.NoError(w, c.Close(w.Context()))
 		content, err := os.ReadFile(filepath.Join(dir, "a.txt"))
 		require.NoError(w, err)
-		assert.Equal(w, "one\nline 2\nline 7\nend\n", string(content))
+		assert.Equal(w, "anew 7\nend\n", string(content))
 	})
 }
 
