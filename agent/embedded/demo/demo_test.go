@@ -24,7 +24,7 @@ func inProject(t *testing.T) (o *sdk.Options, dir string) {
 	require.NoError(t, demo.Project(dir))
 	o = demo.Options()
 	o.Backend, o.Cwd = demo.New(demo.Config{InCwd: true}), dir
-	o.Env = map[string]string{"XDG_STATE_HOME": t.TempDir()}
+	o.Env = map[string]string{"HOME": t.TempDir(), "XDG_STATE_HOME": t.TempDir()} // without a ~/.bashrc
 	return o, dir
 }
 
@@ -164,7 +164,7 @@ func TestItsOwnDirectory(t *testing.T) {
 	t.Parallel()
 	users, tmp := t.TempDir(), t.TempDir()
 	o := demo.Options()
-	o.Cwd, o.Env = users, map[string]string{"TMPDIR": tmp, "XDG_STATE_HOME": t.TempDir()}
+	o.Cwd, o.Env = users, map[string]string{"HOME": t.TempDir(), "TMPDIR": tmp, "XDG_STATE_HOME": t.TempDir()}
 	r, err := sdk.Run(t.Context(), "One.", o)
 	require.NoError(t, err)
 	_, err = sdk.Run(t.Context(), "Two.", o)
