@@ -56,7 +56,7 @@ func TestDemonstration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newUser(t, nil)
-			require.Equal(t, exitOK, w.run(append(args, "-e", "XDG_STATE_HOME="+t.TempDir())...), w.err)
+			require.Equal(t, exitOK, w.run(append(args, "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir())...), w.err)
 			dir := placeOf(t, w)
 			assert.Contains(t, contentOf(t, dir, "words.sh"), "echo $#\n", "it is repaired")
 			assert.Contains(t, contentOf(t, dir, "cases.txt"), "2 Do something.\n")
@@ -74,7 +74,7 @@ func TestTheDemonstrationLeavesTheUsersDirectoryAlone(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "words.sh"), []byte("mine"), 0o600))
 	w := newUser(t, nil)
-	require.Equal(t, exitOK, w.run("run", "--yes", "--cwd", dir, "-e", "XDG_STATE_HOME="+t.TempDir(), "Write hello.txt, delete words.sh, and fix the test."), w.err)
+	require.Equal(t, exitOK, w.run("run", "--yes", "--cwd", dir, "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir(), "Write hello.txt, delete words.sh, and fix the test."), w.err)
 	assert.Contains(t, w.err.String(), "troupe: --cwd is not used: the demonstration works in a directory of its own\n")
 	assert.FileExists(t, filepath.Join(placeOf(t, w), "hello.txt"))
 	assert.Equal(t, "mine", contentOf(t, dir, "words.sh"))
@@ -87,7 +87,7 @@ func TestTheDemonstrationLeavesTheUsersDirectoryAlone(t *testing.T) {
 func TestAKeyAlone(t *testing.T) {
 	t.Parallel()
 	w := newUser(t, map[string]string{"ANTHROPIC_API_KEY": "s3cret", "OPENROUTER_API_KEY": "s3cret"})
-	require.Equal(t, exitOK, w.run("run", "hi", "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("run", "hi", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	assert.Contains(t, w.out.String(), "I am Troupe's demonstration")
 	assert.Contains(t, w.err.String(), "ANTHROPIC_API_KEY is set: --model anthropic/NAME uses it, and costs money.")
 	assert.Contains(t, w.err.String(), "OPENROUTER_API_KEY is set: --model https://openrouter.ai/…#NAME uses it")
@@ -95,7 +95,7 @@ func TestAKeyAlone(t *testing.T) {
 	assert.NotContains(t, w.err.String(), "OPENAI_API_KEY")
 
 	w = newUser(t, map[string]string{"ANTHROPIC_API_KEY": "s3cret"})
-	require.Equal(t, exitOK, w.run("run", "-q", "hi", "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("run", "-q", "hi", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	assert.Empty(t, w.err.String())
 }
 
@@ -103,7 +103,7 @@ func TestAKeyAlone(t *testing.T) {
 func TestTheDemonstrationCostsNothing(t *testing.T) {
 	t.Parallel()
 	w := newUser(t, nil)
-	require.Equal(t, exitOK, w.run("run", "hi", "-o", "json", "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("run", "hi", "-o", "json", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	var got report
 	require.NoError(t, json.Unmarshal([]byte(w.out.String()), &got))
 	assert.Equal(t, "demo", got.Agent)
@@ -118,7 +118,7 @@ func TestChatWithTheDemonstration(t *testing.T) {
 	t.Parallel()
 	w := newUser(t, nil)
 	w.stdin = strings.NewReader("One thing.\nAnother thing, please.\nWhat is in this directory?\nDelete cases.txt.\n/exit\n")
-	require.Equal(t, exitOK, w.run("chat", "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("chat", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	out := w.out.String()
 	assert.Equal(t, 1, strings.Count(out, "I am Troupe's demonstration"), "once")
 	assert.Contains(t, out, "The check passes: 3 cases.")
@@ -131,7 +131,7 @@ func TestChatWithTheDemonstration(t *testing.T) {
 // A later run resumes a session, in its directory.
 func TestTheDemonstrationIsResumed(t *testing.T) {
 	t.Parallel()
-	state := "XDG_STATE_HOME=" + t.TempDir()
+	state := "HOME=" + t.TempDir()
 	w := newUser(t, nil)
 	require.Equal(t, exitOK, w.run("run", "One.", "-o", "json", "-e", state), w.err)
 	dir := placeOf(t, w)
@@ -149,7 +149,7 @@ func TestBatchOfTheDemonstration(t *testing.T) {
 	t.Parallel()
 	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"Count these words."}`+"\n"+`{"id":"b","prompt":"Count these words carelessly."}`+"\n")
 	w := newUser(t, nil)
-	require.Equal(t, exitOK, w.run("batch", file, "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("batch", file, "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	out := outOf(file)
 	assert.Contains(t, w.err.String(), "This is a demonstration: ")
 	assert.Contains(t, w.err.String(), "verified  by /bin/sh check.sh in each copy")
@@ -180,7 +180,7 @@ func TestBatchOfTheDemonstration(t *testing.T) {
 func TestTheDemonstrationsJobIsResumed(t *testing.T) {
 	t.Parallel()
 	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"Write one.txt, and list the directory."}`+"\n"+`{"id":"b","prompt":"Two."}`+"\n"+`{"id":"c","prompt":"Three."}`+"\n")
-	state := "XDG_STATE_HOME=" + t.TempDir()
+	state := "HOME=" + t.TempDir()
 	w := newUser(t, nil)
 	require.Equal(t, exitOK, w.run("batch", file, "--estimate", "1", "-e", state), w.err)
 	w = newUser(t, nil)
@@ -203,7 +203,7 @@ func TestTheDemonstrationInTheUsersWorkspaces(t *testing.T) {
 	asIs := `{"id":"b","prompt":"Fix it.","workspace":{"from":"` + dir + `"}}`
 	file := taskFile(t, "tasks.jsonl", `{"id":"a","prompt":"Write hello.txt"}`+"\n"+asIs+"\n")
 	w := newUser(t, nil)
-	require.Equal(t, exitOK, w.run("batch", file, "-w", "copy", "-C", dir, "--verify", "test -f hello.txt || test -f words.sh", "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
+	require.Equal(t, exitOK, w.run("batch", file, "-w", "copy", "-C", dir, "--verify", "test -f hello.txt || test -f words.sh", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir()), w.err)
 	assert.FileExists(t, filepath.Join(outOf(file), "workspaces", "a", "1", "hello.txt"))
 	assert.FileExists(t, filepath.Join(outOf(file), "workspaces", "b", "1", "words.sh"))
 	entries, err := os.ReadDir(dir)
@@ -219,7 +219,9 @@ func TestACPWithTheDemonstration(t *testing.T) {
 	in, out := io.Pipe()
 	w.stdin = in
 	code := make(chan int)
-	go func() { code <- w.run("acp", "-e", "XDG_STATE_HOME="+state, "-e", "TMPDIR="+tmp) }()
+	go func() {
+		code <- w.run("acp", "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+state, "-e", "TMPDIR="+tmp)
+	}()
 	send := func(line string) { _, _ = io.WriteString(out, line+"\n") }
 	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`)
 	w.out.await(t, `"id":1`)

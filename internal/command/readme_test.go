@@ -30,7 +30,7 @@ func TestReadmeCommand(t *testing.T) {
 	prompt := regexp.MustCompile(`go run \./cmd/troupe run "([^"]+)"`).FindSubmatch(readme)
 	require.NotNil(t, prompt)
 	w := newUser(t, nil)
-	assert.Equal(t, exitOK, w.run("run", string(prompt[1])))
+	assert.Equal(t, exitOK, w.run("run", string(prompt[1]), "-e", "HOME="+t.TempDir()))
 	assert.Contains(t, w.err.String(), "This is a demonstration: ")
 	assert.Contains(t, w.err.String(), "→ Bash")
 	assert.Contains(t, w.err.String(), "✗ Exit code 1", "it fails before it is repaired")
