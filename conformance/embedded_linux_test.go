@@ -5,7 +5,6 @@ package conformance_test
 import (
 	"os"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -16,21 +15,17 @@ import (
 )
 
 // Cases of Claude Code's tools that were recorded elsewhere: TROUPE_TOOL_CASES names the
-// directory. Without it some of those of agent/embedded are played, which plays all.
+// directory. Without it those of agent/embedded are played.
 func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
 	syscall.Umask(0o022)
 	suite := differential.Recorded(t)
 	suite.NotYet = "../agent/embedded/testdata/not-yet.txt"
 	dir := os.Getenv("TROUPE_TOOL_CASES")
-	all := dir != ""
-	if !all {
-		dir = "../agent/embedded/testdata/cases"
+	if dir == "" {
+		dir, suite.Whole = "../agent/embedded/testdata/cases", true
 	}
 	cases, err := differential.Load(dir)
 	require.NoError(t, err)
-	if !all {
-		cases = slices.DeleteFunc(cases, func(c *differential.Case) bool { return !strings.HasPrefix(c.Name, "malformed-") })
-	}
 	suite.Play(t, cases)
 }
 

@@ -29,7 +29,9 @@ func (t *talk) lost(l *agent.Lane, a *answer) {
 	if a.id == "" {
 		return
 	}
-	add(&t.spent, &a.usage)
+	if l.Err() == nil { // of an interrupted one only the usage of its model tells, as observed
+		add(&t.spent, &a.usage)
+	}
 	said := 0
 	for i := range a.blocks {
 		said += utf8.RuneCountInString(a.blocks[i].Text) + len(a.blocks[i].Input)

@@ -83,9 +83,24 @@ func (t Table) Excuse(d Difference) []*Row {
 	if protected(d.Field) {
 		return nil
 	}
+	if used := t.excuse(d, nil); used != nil {
+		return used
+	}
+	for _, without := range t { // a row may spoil what two others excuse
+		if used := t.excuse(d, without); used != nil {
+			return used
+		}
+	}
+	return nil
+}
+
+func (t Table) excuse(d Difference, without *Row) []*Row {
 	want, got := text(d.Want), text(d.Got)
 	var used []*Row
 	for _, r := range t {
+		if r == without {
+			continue
+		}
 		if r.Field != "" && d.Field != r.Field && !strings.HasPrefix(d.Field, r.Field+".") {
 			continue
 		}
