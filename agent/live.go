@@ -237,7 +237,7 @@ type Verdict struct {
 	// Ask are further members of the request for permission, which replace those of the same
 	// name; one that is nil is left out.
 	Ask Object
-	// Unasked is what the model reads if the call needs permission and nobody can be asked; "":
+	// Unasked is what the model reads if the call needs permission and there is no one to ask; "":
 	// the engine's words.
 	Unasked string
 	// Unchecked is what the model reads of a call that is refused after the hooks, without a

@@ -2,8 +2,8 @@ package agent
 
 import "github.com/agent-troupe/troupe/protocol"
 
-// liveInit is what system/init of an agent with a real model says besides: of the vendor's
-// services, that there are none (members observed on Claude Code 2.1.329).
+// liveInit is what system/init of an agent with a real model says besides: that it has
+// no services of the vendor's (members observed on Claude Code 2.1.329).
 func (e *engine) liveInit() Object {
 	if e.cfg.Live == nil {
 		return nil

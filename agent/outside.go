@@ -130,7 +130,7 @@ func (s *Strand) Do(fn func(ctx context.Context) error) error {
 }
 
 // DoReporting is [Strand.Do] for a task that has something to say before it ends: the strand
-// runs what the task gives to report, in that order. report returns at once. What it is given
+// runs what the task gives to report, in that order. report returns at once. A function that comes
 // after an abort is not run.
 func (s *Strand) DoReporting(fn func(ctx context.Context, report func(func())) error) error {
 	o := s.e.outside

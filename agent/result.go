@@ -110,7 +110,7 @@ func (t *Turn) frame(r Result) Object {
 	if live := e.cfg.Live; live != nil && live.Used != nil {
 		if r.success() && live.Answered != nil {
 			o = o.with(live.Answered(t))
-			if t.msg.origin != nil { // nobody waits for it
+			if t.msg.origin != nil { // no caller waits for it
 				for _, name := range []string{"request_sent_wall_ms", "first_request_input_tokens", "first_request_cache_read_input_tokens"} {
 					delete(o, name)
 				}

@@ -237,8 +237,8 @@ func (t *Task) ended(err error, summary string) {
 		"</status>\n<summary>" + summary + "</summary>\n</task-notification>")
 }
 
-// tell has the model read that the task has ended: in the turn that runs, or in one of its
-// own.
+// tell has the model read that the task has ended: in the turn that runs, or in a turn for
+// it alone.
 func (t *Task) tell(prompt string) {
 	t.e.enqueue(&message{uuid: t.e.ids.uuid(), query: true, origin: t, prompt: prompt})
 }

@@ -39,7 +39,7 @@ func (t *Turn) Prompt() string { return t.msg.prompt }
 // message started the turn.
 func (t *Turn) Content() json.RawMessage { return t.msg.content }
 
-// MessageUUID returns the uuid of the message that the turn answers; "": it has none.
+// MessageUUID returns the uuid of the message that the turn answers; "" if it has no uuid.
 func (t *Turn) MessageUUID() string { return t.msg.uuid }
 
 // Index returns the turn's number in this process of the agent, from 0.

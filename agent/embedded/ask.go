@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// What the host is asked about a call, in the members and words of Claude Code 2.1.329
+// The question about a call that the host gets, in the members and words of Claude Code 2.1.329
 // (observed): why, about which path, and what it may suggest to the user.
 
 // dangerous is the question about a removal that is asked about in every mode.

@@ -14,11 +14,11 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// overtime is how long a command may go on in the background when it was moved there at its
+// overtime is how long a command may run in the background when it was moved there at its
 // timeout.
 const overtime = 30 * time.Minute
 
-// goOn has the command go on in the background, and returns what the model reads now.
+// goOn leaves the command running in the background, and returns what the model reads now.
 func (r *run) goOn(c *command) agent.ToolResult {
 	file := filepath.Join(r.t.hands.own, "tasks", r.task+".output")
 	r.l.Background(agent.Work{

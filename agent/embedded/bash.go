@@ -63,7 +63,7 @@ type run struct {
 }
 
 // shell runs a command. In the foreground it returns when the shell has ended and nothing of
-// it is left. What runs then belongs to a task in the background.
+// it is left. A command that still runs then belongs to a background task.
 func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Object) (agent.ToolResult, error) {
 	r := &run{
 		t: t, l: l, s: s, call: call, session: l.SessionID(), task: l.NewTaskID(), command: str(in, "command"), description: str(in, "description"),
@@ -79,7 +79,7 @@ func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Objec
 		r.limit = 0
 	}
 	var result agent.ToolResult
-	var running atomic.Pointer[command] // what has not ended: the strand takes it, or nobody
+	var running atomic.Pointer[command] // what has not ended: the strand takes it, or it stays here
 	err := s.DoReporting(func(ctx context.Context, report func(func())) error {
 		var c *command
 		if result, c = r.do(ctx, report); c != nil && !running.CompareAndSwap(nil, c) {
@@ -89,7 +89,7 @@ func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Objec
 	})
 	if err != nil {
 		r.shown.Hide("stopped")
-		if c := running.Swap(&command{}); c != nil { // the task finds that nobody waits any more
+		if c := running.Swap(&command{}); c != nil { // the task finds that the call has returned
 			t.seams.Exec.Go(func() { _, _ = c.end() })
 		}
 		return agent.ToolResult{}, err // the task may still write
@@ -105,7 +105,7 @@ func (t *talk) shell(l *agent.Lane, s *agent.Strand, call string, in agent.Objec
 	return result, nil
 }
 
-// do runs the command until it has ended, or is to go on in the background: then it is
+// do runs the command until it has ended, or is moved to the background: then it is
 // returned. It is a task.
 func (r *run) do(ctx context.Context, report func(func())) (agent.ToolResult, *command) {
 	h := r.t.hands
@@ -248,7 +248,7 @@ func (h *hands) keep(below string) (string, error) {
 	err := error(nil)
 	if h.own == "" {
 		own := filepath.Join(h.tmp(), fmt.Sprintf("troupe-tools-%016x", h.seams.Rand.Uint64()))
-		if err = os.Mkdir(own, 0o700); err == nil { // nobody else may have made it
+		if err = os.Mkdir(own, 0o700); err == nil { // no other process may have made it
 			h.own = own
 		}
 	}

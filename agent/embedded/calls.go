@@ -10,7 +10,7 @@ import (
 
 // said is the input of a call as frames and the history have it (observed on Claude Code
 // 2.1.329): with the defaults of parameters that are not given, and what could not be parsed
-// as an object that says so. What the model wrote keeps its order.
+// as an object that says so. The members that the model wrote keep their order.
 func (t *talk) said(b *model.Block) json.RawMessage {
 	if b.BadInput != "" {
 		var list []any

@@ -23,7 +23,7 @@ type command struct {
 	read chan struct{} // closed when all its output is read
 
 	before  []byte        // its output before it went to the background
-	claimed atomic.Bool   // somebody ends it
+	claimed atomic.Bool   // it is stopped
 	gone    chan struct{} // closed when it has ended; status and err are set
 	status  session.ExitStatus
 	err     error

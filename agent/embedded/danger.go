@@ -11,8 +11,8 @@ import (
 
 // critical says why a command is asked about in every mode: it removes the root, a directory
 // in it, the home directory, the session's directory, or one above it. "": it does not, as far
-// as can be seen. What cannot be seen is taken for the worst that it may be, unless it may be
-// anything.
+// as can be seen. A word whose value cannot be seen counts as the worst value that it may have, unless
+// it may have any.
 func (h *hands) critical(command string) string {
 	d := &danger{h: h, dirs: []string{h.dir()}, values: map[string][]string{}}
 	d.script(command, 0)
@@ -72,7 +72,7 @@ func (d *danger) script(text string, depth int) {
 	})
 }
 
-// unread looks at a text that is no script, word by word.
+// unread looks at a text that is not a script, word by word.
 func (d *danger) unread(text string) {
 	remover := ""
 	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }) {
@@ -284,7 +284,7 @@ func (d *danger) why(name, path, pattern string, sure bool) string {
 	return ""
 }
 
-// eval are the values that a word may have. What is not known is the empty text.
+// eval are the values that a word may have. An unknown value is the empty text.
 func (d *danger) eval(w *syntax.Word) []string {
 	values := []string{""}
 	add := func(more []string) {

@@ -18,7 +18,7 @@ const (
 	diskRename = "rename" // the file gets its name
 )
 
-// ask returns why the operation fails; nil: it may be done.
+// ask returns why the operation fails, or nil if it may be done.
 func (d disk) ask(op, path string) error {
 	if d == nil {
 		return nil

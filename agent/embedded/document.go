@@ -143,7 +143,7 @@ func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
 }
 
 // replace writes a file: whole or not at all, where its path led when the call was checked,
-// and only if it is still the document before; nil: if there is none.
+// and only if it is still the document before; for a nil document, only if there is no file.
 func (h *hands) replace(u *spot, path string, before *document, content []byte, mode fs.FileMode) error {
 	at := u.leadsTo(path)
 	dir, err := h.enterDir(filepath.Dir(at), true)

@@ -34,7 +34,7 @@ type Config struct {
 	Dir string
 	// Instructions adds the project's AGENTS.md and CLAUDE.md to the system prompt of new
 	// sessions: those of the repository's top directory down to the session's. They are part
-	// of what the model is told, so leave it off for projects that you do not trust. A file
+	// of the prompt, so leave it off for projects that you do not trust. A file
 	// counts up to 32 KB, all up to 64 KB; links that lead out of the repository are not
 	// followed, and imports (@file) are not read. It has no effect if Options.SystemPrompt
 	// replaces the prompt.

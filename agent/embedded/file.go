@@ -20,7 +20,7 @@ type file struct {
 
 	mu      sync.Mutex
 	name    string
-	out     session.FileWriter // nil: it is closed
+	out     session.FileWriter // nil while it is closed
 	waiting []byte
 	dirty   bool  // something was written since the last sync
 	syncing bool  // a sync is under way

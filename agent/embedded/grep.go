@@ -155,7 +155,7 @@ func searchFailure(ctx context.Context, err error) agent.ToolResult {
 	return failure("Search failed: %s", err)
 }
 
-// flagError is a number of lines that is none.
+// flagError is a number of lines that is not a number.
 type flagError struct{ flag string }
 
 func (e *flagError) Error() string {

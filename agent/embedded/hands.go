@@ -29,10 +29,10 @@ type hands struct {
 	strict  bool             // the model may not write what it has not read
 	read    map[string]known // files that the model has read, by path
 	own     string           // the directory for what tools keep; "": it is not made
-	snapped bool             // a snapshot was taken, or there is none
+	snapped bool             // a snapshot was taken, or none is needed
 	snap    string           // its path
 
-	deny func(path string) bool // whether a deny rule hides a file; nil: none does
+	deny func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 
 	commands commands
 

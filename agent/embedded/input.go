@@ -98,7 +98,7 @@ func wrongKind(at []any, expected, given string) issue {
 	return i
 }
 
-// notOneOf is a value that is none of a list.
+// notOneOf is a value that is not in a list.
 func notOneOf(at []any, values ...string) issue {
 	message := `Invalid option: expected one of "` + strings.Join(values, `"|"`) + `"`
 	if len(values) == 1 {
@@ -309,9 +309,9 @@ func keysOf(object json.RawMessage) (keys []string) {
 	return append(all, keys...)
 }
 
-// unparsed reads an input that is no JSON object. A list, and a text, is an object with its
-// indices for keys, and a number or the like an empty one, as observed. Of what is no JSON,
-// the model reads text, and tool_use_result has detail.
+// unparsed reads an input that is not a JSON object. A list, and a text, is an object with its
+// indices for keys, and a number or the like an empty one, as observed. If it is not JSON
+// at all, the model reads text, and tool_use_result has detail.
 func unparsed(name, bad string) (in json.RawMessage, text, detail string) {
 	var v any
 	if protocol.Unmarshal([]byte(bad), &v) == nil {

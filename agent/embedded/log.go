@@ -28,7 +28,7 @@ type log struct {
 	codec    model.Codec
 	messages [][]byte      // encoded: nothing else of the conversation is kept
 	user     []model.Block // of the message behind them, which more may join before the model answers
-	asked    []byte        // that message, encoded; nil: it has grown since
+	asked    []byte        // that message, encoded; nil if it has grown since
 	id       string        // of the answer behind it
 	answer   []model.Block // that may not be whole yet
 	dropped  bool          // a call of it was dropped, since its id was there before

@@ -60,7 +60,7 @@ type notebookText struct {
 	text   strings.Builder
 }
 
-// say adds a part in a line of its own.
+// say adds a part on a separate line.
 func (t *notebookText) say(s string) {
 	if t.text.Len() > 0 {
 		t.text.WriteByte('\n')
@@ -68,7 +68,7 @@ func (t *notebookText) say(s string) {
 	t.text.WriteString(s)
 }
 
-// picture ends the text, and adds an image; nil: there is none.
+// picture ends the text, and adds an image, if it is not nil.
 func (t *notebookText) picture(image any) {
 	if t.text.Len() > 0 {
 		t.blocks = append(t.blocks, agent.Object{"type": "text", "text": t.text.String()})
@@ -145,7 +145,7 @@ func (c *cell) shown(language string, t *notebookText) agent.Object {
 	return o
 }
 
-// shown is an output as tool_use_result has it, and its image; nil: there is none.
+// shown is an output as tool_use_result has it, and its image, or nil.
 func (o *printed) shown() (structured agent.Object, image any) {
 	structured = agent.Object{"output_type": o.Type}
 	switch o.Type {
@@ -168,7 +168,7 @@ func (o *printed) shown() (structured agent.Object, image any) {
 	return structured, nil
 }
 
-// jsonProblem says what is wrong with a text that is no JSON. Of one that ends too early, it
+// jsonProblem says what is wrong with a text that is not JSON. Of one that ends too early, it
 // has the words of the vendor's parser.
 func jsonProblem(content []byte) string {
 	var open []byte

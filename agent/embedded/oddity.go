@@ -139,7 +139,7 @@ func sedWrites(w string) bool {
 }
 
 // exact reports whether it is plain what a command writes: no pattern stands for files, no --
-// ends the options, and cp and mv have none.
+// ends the options, and cp and mv have no options.
 func exact(command string) bool {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 )
 
 // output is what a command prints: in memory while it runs in the foreground, in a file in
-// the background. What is more than it may hold is dropped, and the command is not held up.
+// the background. Output beyond its limit is dropped, and the command is not held up.
 type output struct {
 	mu   sync.Mutex
 	b    []byte // its beginning; nil once it is in a file
@@ -21,7 +21,7 @@ type output struct {
 	full bool
 }
 
-// Write implements [io.Writer]. It never fails: a command whose output cannot be kept goes on.
+// Write implements [io.Writer]. It never fails: a command whose output cannot be kept still runs to its end.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -76,7 +76,7 @@ func (o *output) bytes() []byte {
 	return o.b
 }
 
-// close closes the file. What is written later is lost.
+// close closes the file. Later writes are lost.
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

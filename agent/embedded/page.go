@@ -12,7 +12,7 @@ import (
 
 // page is the part of a list that the model wants.
 type page struct {
-	offset, limit int // 0 is no limit
+	offset, limit int // 0 means no limit
 	seen          int // of the list
 	list          []string
 	size          int

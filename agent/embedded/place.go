@@ -19,7 +19,7 @@ import (
 // works on that file: links that someone puts in its way are not followed, and a file that
 // has changed is not written. It goes with the context of the call's task.
 type spot struct {
-	path, real string // as the input means it, and with its links followed; "": nobody looked
+	path, real string // as the input means it, and with its links followed; "" if it was not looked up
 	checked    bool   // there and hash are known
 	there      bool
 	hash       uint64 // of its content

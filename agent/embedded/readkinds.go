@@ -45,7 +45,7 @@ var pageRange = regexp.MustCompile(`^\s*(\d+)\s*(?:(-)\s*(\d*)\s*)?$`)
 // maxPages is how many pages of a PDF file a call can want.
 const maxPages = 20
 
-// pagesProblem is what the model reads if pages are none, or too many; "": they can be had.
+// pagesProblem is what the model reads if pages are not valid, or too many; "": they can be had.
 func pagesProblem(pages string) string {
 	if pages == "" {
 		return ""

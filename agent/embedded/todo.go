@@ -24,7 +24,7 @@ type todos struct {
 // todoTask is a task of the list.
 type todoTask struct {
 	id, subject, description, activeForm string
-	owner                                *string // nil: there never was one
+	owner                                *string // nil if there never was a list
 	status                               string
 	blocks, blockedBy                    []string
 	metadata                             map[string]any

@@ -60,7 +60,7 @@ func taskCreate() *tool {
 }
 
 // fixTask gives a task what it lacks: a description for a subject, and the other way round.
-// What it does not know, or is no text, it leaves out.
+// It leaves out unknown members, and those that are not texts.
 func fixTask(t *tool, in agent.Object) string {
 	t.aliased(in)
 	for from, to := range map[string]string{"subject": "description", "description": "subject"} {

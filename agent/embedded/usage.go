@@ -29,7 +29,7 @@ func (t *talk) lost(l *agent.Lane, a *answer) {
 	if a.id == "" {
 		return
 	}
-	if l.Err() == nil { // of an interrupted one only the usage of its model tells, as observed
+	if l.Err() == nil { // an interrupted one shows only in the usage of its model, as observed
 		add(&t.spent, &a.usage)
 	}
 	said := 0
@@ -130,7 +130,7 @@ func (t *talk) modelUsage(name string, u *model.Usage, cost float64) agent.Objec
 	return o
 }
 
-// noSubagents are the counts of subagents, of which this agent has none.
+// noSubagents are the counts of subagents, which this agent does not have.
 func noSubagents() agent.Object {
 	return agent.Object{
 		"spawned": 0, "completed": 0, "failed": 0, "max_depth": 0, "spawned_by_subagents": 0, "started_in_background": 0,

@@ -14,8 +14,8 @@ type limits struct {
 }
 
 var (
-	// whole are the limits for 10,000 sessions. What is left of the heap is that of the Go
-	// runtime, which keeps the descriptor of every goroutine there ever was.
+	// whole are the limits for 10,000 sessions. The rest of the heap belongs to the Go runtime, which
+	// keeps the descriptor of every goroutine there ever was.
 	whole = limits{
 		idleKB: 45, streamKB: 105, turnMS: 1.5, storedMS: 2.2, sooner: 100, smaller: 1000, codec: 4, user: 0.45,
 		idleGoroutines: zero, leftGoroutines: zero, leftFDs: zero, leftKB: 4,

@@ -54,7 +54,7 @@ func (b *bench) first(ctx context.Context) error {
 	return nil
 }
 
-// ofClaude is a session of Claude Code, in a home of its own.
+// ofClaude is a session of Claude Code, in a private home.
 func (b *bench) ofClaude(ctx context.Context) (took time.Duration, rss int64, err error) {
 	home, err := os.MkdirTemp(b.dir, "home-")
 	if err != nil {

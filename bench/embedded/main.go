@@ -1,4 +1,4 @@
-// Command embedded measures the embedded agent, with the model in a process of its own, and
+// Command embedded measures the embedded agent, with the model in a separate process, and
 // fails if a figure is outside of its limit:
 //
 //	go run ./bench/embedded                  # 10,000 sessions, as the limits are meant

@@ -14,7 +14,7 @@ import (
 
 // Observation is what an agent did in a case, in a form that does not depend on the run.
 type Observation struct {
-	// Frames are the messages of the agent, in order. What they say of a tool's result is in
+	// Frames are the messages of the agent, in order. Their part about a tool's result is in
 	// Structured, and results of turns are in Results.
 	Frames []Item
 	// Gates are the questions of the agent, and the hooks that it called, in order.

@@ -87,7 +87,7 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 
 // outcome is what became of a case.
 type outcome struct {
-	first string // the first difference; "": there is none that is not excused
+	first string // the first difference that is not excused; "" without one
 	rows  []string
 	all   []string // all differences, if they are wanted
 	done  chan struct{}

@@ -78,7 +78,7 @@ func protected(field string) bool {
 	return false
 }
 
-// Excuse returns the rows that together excuse the difference; nil: nothing does.
+// Excuse returns the rows that together excuse the difference, or nil.
 func (t Table) Excuse(d Difference) []*Row {
 	if protected(d.Field) {
 		return nil

@@ -209,7 +209,7 @@ func (a answer) writeStream(w http.ResponseWriter, pause func(time.Duration) err
 	return s.end(&a)
 }
 
-// end is the error of the stream; a clean cut is none.
+// end is the error of the stream; a clean cut is not an error.
 func (s *stream) end(a *answer) error {
 	if !errors.Is(s.err, errCut) {
 		return s.err

@@ -60,7 +60,7 @@ func (p *patternParser) count() error {
 	return nil
 }
 
-// repeated is a counted repetition, in parts that package regexp takes. to -1 is no limit.
+// repeated is a counted repetition, in parts that package regexp takes. to is -1 without a limit.
 func repeated(of string, from, to int) string {
 	var b strings.Builder
 	for ; from > maxCount; from -= maxCount {

@@ -143,7 +143,7 @@ func above(dir string) *level {
 	return l
 }
 
-// about is what the ignore files say of an entry of a directory. global are the user's own
+// about is what the ignore files say of an entry of a directory. global are the user's
 // rules for every repository.
 func (l *level) about(name string, dir bool, global rules) verdict {
 	inRepo := false

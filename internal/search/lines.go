@@ -14,7 +14,7 @@ import (
 type Line struct {
 	Number  int    // from 1
 	Text    []byte // without its end; valid until the call returns
-	Context bool   // it is near a match, and has none
+	Context bool   // it is near a match, and does not match
 	Gap     bool   // lines are left out before it
 }
 
@@ -27,7 +27,7 @@ type Scan struct {
 	Named bool
 	// First ends the search with the first match.
 	First bool
-	// Line is called for each line; nil: they are only counted. false ends the search.
+	// Line is called for each line; if it is nil, they are only counted. false ends the search.
 	Line func(Line) bool
 }
 
@@ -174,7 +174,7 @@ func (f *finder) lines(buf []byte) bool {
 	return true
 }
 
-// next is the next line with a match; at the end of buf if there is none.
+// next is the next line with a match; at the end of buf if no line matches.
 func (f *finder) next(buf []byte, pos int) (start, end int) {
 	for pos < len(buf) {
 		if f.tries > maxTries {

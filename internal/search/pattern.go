@@ -16,7 +16,7 @@ type Pattern struct {
 type SyntaxError struct {
 	Pattern    string // as ripgrep wraps it
 	Start, End int    // of what is wrong, in characters
-	Also       int    // the place of the first use of a name that is used twice; 0: there is none
+	Also       int    // the place of the first use of a name that is used twice; 0 without one
 	Problem    string
 }
 
@@ -102,7 +102,7 @@ func (p *patternParser) next() rune {
 	return p.src[p.pos+1]
 }
 
-// bump goes on by a character. It reports whether there is one more.
+// bump skips a character. It reports whether there is one more.
 func (p *patternParser) bump() bool {
 	p.pos++
 	return !p.eof()

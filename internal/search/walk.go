@@ -26,11 +26,11 @@ type Tree struct {
 	Globs []string
 	// Type is one of ripgrep's file types; "": all files.
 	Type string
-	// Ignores says that ignore files count: .gitignore, .git/info/exclude and the user's own in
+	// Ignores says that ignore files count: .gitignore, .git/info/exclude and the user's file in
 	// a repository, .ignore and .rgignore everywhere.
 	Ignores bool
-	// Home and Config are where the user's own ignore file is: Config/git/ignore. Config "" is
-	// Home/.config; both "": there is none.
+	// Home and Config are where the user's ignore file is: Config/git/ignore. Config "" is
+	// Home/.config; if both are "", it is not read.
 	Home, Config string
 }
 

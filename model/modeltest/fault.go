@@ -29,15 +29,15 @@ type Fault struct {
 	Pause time.Duration // before each event
 	Piece int           // at most so many bytes come at once; 0: whole events
 
-	// What the stream says. Events count from 0; Garbage and Error take the place of an event
+	// Faults of the stream's content. Events count from 0; Garbage and Error take the place of an event
 	// and of those behind it.
-	Garbage   bool // the middle event is no JSON
+	Garbage   bool // the middle event is not JSON
 	Error     bool // the middle event is an error: the provider is overloaded
 	Swapped   bool // of each two events, the second comes first
 	Twice     bool // each event comes twice
 	Duplicate bool // the middle event comes twice
 
-	// What the model says.
+	// Faults of the model's answer.
 	SameID bool   // all calls of the answer have the id of the first
 	OldID  bool   // the calls have the id of a call of an earlier answer, if there is one
 	Empty  bool   // no block

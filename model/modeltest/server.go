@@ -24,7 +24,7 @@ import (
 type Server struct {
 	// Script returns the answer to a request; nil: the text "ok".
 	Script func(r *Request) *Answer
-	// Fault returns what goes wrong with a request; nil, or if it returns nil: nothing.
+	// Fault returns the fault of a request, or nil. A nil Fault means no faults.
 	Fault func(r *Request) *Fault
 	Clock session.Clock    // nil: the time of this process
 	Exec  session.Executor // nil: goroutines
