@@ -425,3 +425,30 @@ func TestWorkInTheBackground(t *testing.T) {
 		})
 	}
 }
+
+// cutOff is the history of a session that died within a call. It keeps what follows.
+type cutOff struct{ kept []string }
+
+func (*cutOff) Load(string) ([]byte, error) {
+	return []byte(`{"type":"user","uuid":"u1","promptSource":"sdk","message":{"role":"user","content":"go"}}` + "\n" +
+		`{"type":"assistant","uuid":"u2","message":{"id":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"open","name":"Bash","input":{}}]}}` + "\n"), nil
+}
+
+func (h *cutOff) Append(_ string, line []byte) error {
+	h.kept = append(h.kept, string(line))
+	return nil
+}
+
+// A call that an earlier life has left open has its result before the note of an interrupt,
+// also if that comes before the prompt is stored.
+func TestAnOpenCallIsAnsweredBeforeAnInterrupt(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(`{"type":"control_request","request_id":"1","request":{"subtype":"initialize","hooks":{"UserPromptSubmit":[{"hookCallbackIds":["h"]}]}}}`, promptLine, interruptLine)
+	close(p.lines)
+	h := &cutOff{}
+	Run(Launch{Args: []string{"--resume=s"}}, p, Config{Dialect: Claude, Live: &Live{}, History: h, Turn: func(*Turn) error { return nil }})
+	result := slices.IndexFunc(h.kept, func(l string) bool { return strings.Contains(l, `"tool_use_id":"open"`) })
+	note := slices.IndexFunc(h.kept, func(l string) bool { return strings.Contains(l, "[Request interrupted by user") })
+	require.GreaterOrEqual(t, result, 0, "%q", h.kept)
+	require.Greater(t, note, result, "%q", h.kept)
+}

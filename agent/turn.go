@@ -176,6 +176,9 @@ func (t *Turn) aborted() {
 		note, stop, terminal = "[Request interrupted by user for tool use]", "tool_use", "aborted_tools"
 	}
 	t.recordBlocks("")
+	if t.e.cfg.Live != nil && t.e.keeps() {
+		t.e.answerOpen() // calls that were not made, or that an earlier life has left: a text comes behind results
+	}
 	t.UserText(note, nil)
 	said := stop
 	if said == "" {

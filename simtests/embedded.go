@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -73,6 +74,12 @@ func (w *World) DialEmbedded(o *sdk.Options, e *Embedded) (*sdk.Client, error) {
 			return nil, err
 		}
 	}
+	own.Env = maps.Clone(own.Env)
+	if own.Env == nil {
+		own.Env = map[string]string{}
+	}
+	own.Env["ANTHROPIC_API_KEY"] = theKey // no command may have it
+	own.Env["TMPDIR"] = w.Dir()
 	e.world = w
 	return w.dial(&own, func(o *sdk.Options) *program {
 		p := w.program(nil, o)

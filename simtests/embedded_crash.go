@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -61,25 +62,24 @@ func (m *mind) moment() {
 		return
 	}
 	to := filepath.Join(w.Dir(), "after-death")
-	err := filepath.WalkDir(m.dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+	from := os.DirFS(m.dir)
+	err := fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.Join(to, filepath.FromSlash(path))
+		switch {
+		case path == "." && errors.Is(err, fs.ErrNotExist): // nothing is stored yet
+			return os.MkdirAll(to, 0o700)
+		case err != nil:
 			return err
-		}
-		rel, err := filepath.Rel(m.dir, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.Join(to, rel)
-		if entry.IsDir() {
+		case entry.IsDir():
 			return os.MkdirAll(name, 0o700)
 		}
-		content, err := os.ReadFile(path)
+		content, err := fs.ReadFile(from, path)
 		if err != nil {
 			return err
 		}
 		if d.power && strings.HasSuffix(path, ".jsonl") {
 			w.mu.Lock()
-			durable := min(w.loops.synced[path], len(content))
+			durable := min(w.loops.synced[filepath.Join(m.dir, filepath.FromSlash(path))], len(content))
 			content = content[:durable+w.rng.IntN(len(content)-durable+1)]
 			w.mu.Unlock()
 		}

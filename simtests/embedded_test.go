@@ -2,9 +2,11 @@ package simtests_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +46,9 @@ func worker(r *modeltest.Request) *modeltest.Answer {
 		return modeltest.Say(modeltest.Text("I write."),
 			modeltest.Call("Write", map[string]any{"file_path": fmt.Sprintf("new-%d.txt", n), "content": fmt.Sprintf("content %d\n", n)}),
 			modeltest.Call("Edit", map[string]any{"file_path": "a.txt", "old_string": "end\n", "new_string": fmt.Sprintf("line %d\nend\n", n)}))
+	case said == 3 && slices.Contains(r.Tools, "mcp__shop__buy"):
+		return modeltest.Say(bash("ship %d"), modeltest.Call("mcp__shop__buy", map[string]any{"item": fmt.Sprint("tea ", n)}),
+			modeltest.Call("Bash", map[string]any{"command": fmt.Sprintf("serve %d", n), "run_in_background": true}))
 	case said == 3:
 		return modeltest.Say(bash("ship %d"))
 	}
@@ -60,7 +65,7 @@ func workplace(w *simtests.World) string {
 
 func TestEmbeddedInACalmWorld(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Twice: 1}, func(w *simtests.World) {
+	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 5, Twice: 1}, func(w *simtests.World) {
 		dir := workplace(w)
 		s := &modeltest.Server{Script: worker}
 		c := w.OpenEmbedded(&sdk.Options{Cwd: dir, CanUseTool: allowAll}, &simtests.Embedded{
@@ -107,9 +112,10 @@ func embeddedWork(w *simtests.World) {
 	if w.Rand().IntN(2) == 0 {
 		w.Go(func() { outsider(w, filepath.Join(dir, "a.txt")) })
 	}
+	s := &sales{bought: map[string]bool{}, allowed: map[string]bool{}}
 	id, fork := "", false
 	for range 1 + w.Rand().IntN(3) {
-		next := embeddedTalk(w, e, dir, id, fork)
+		next := embeddedTalk(w, e, s, dir, id, fork)
 		if next == "" {
 			break
 		}
@@ -117,9 +123,32 @@ func embeddedWork(w *simtests.World) {
 	}
 	w.Run()
 	if after := e.AfterDeath(); after != nil && id != "" {
-		w.Sometimes("the host dies, and the next one goes on", embeddedTalk(w, after, dir, id, false) != "")
+		clear(s.bought) // which of it came before the death is not known
+		w.Sometimes("the host dies, and the next one goes on", embeddedTalk(w, after, s, dir, id, false) != "")
 	}
 	w.Run()
+}
+
+// sales are what the host's MCP tool has done.
+type sales struct{ bought, allowed map[string]bool }
+
+// shop is the host's MCP server. It sells each item once in a session, and only if it was allowed.
+func (s *sales) shop(w *simtests.World) *sdk.MCPServer {
+	type in struct {
+		Item string `json:"item"`
+	}
+	server, err := sdk.NewMCPServer("shop", "1", sdk.NewTool("buy", "buys an item", func(_ context.Context, in in) (*sdk.ToolResult, error) {
+		if s.bought[in.Item] {
+			w.Errorf("once: %s was bought before", in.Item)
+		}
+		if !s.allowed[in.Item] {
+			w.Errorf("gated: %s is bought, and was not allowed", in.Item)
+		}
+		s.bought[in.Item] = true
+		return sdk.Text("bought"), nil
+	}))
+	require.NoError(w, err)
+	return server
 }
 
 // outsider is another program that changes a file now and then.
@@ -133,15 +162,27 @@ func outsider(w *simtests.World, name string) {
 }
 
 // embeddedTalk is one client. It returns the session's id.
-func embeddedTalk(w *simtests.World, e *simtests.Embedded, dir, resume string, fork bool) string {
+func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume string, fork bool) string {
 	o := &sdk.Options{
 		Cwd: dir, Resume: resume, ForkSession: fork && resume != "", MaxRestarts: w.Rand().IntN(3), MaxTurns: sdk.Some(8 + w.Rand().IntN(30)),
-		CanUseTool: func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-			if w.Rand().IntN(5) == 0 {
+		CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			var bought struct{ Item string }
+			switch n := w.Rand().IntN(8); {
+			case n < 2:
 				return sdk.Deny("not now"), nil
+			case r.ToolName == "mcp__shop__buy":
+				require.NoError(w, json.Unmarshal(r.Input, &bought))
+				s.allowed[bought.Item] = true
+			case n == 2 && r.ToolName == "Bash":
+				var in struct{ Command string }
+				require.NoError(w, json.Unmarshal(r.Input, &in))
+				return sdk.AllowInput(json.RawMessage(fmt.Sprintf(`{"command":%q}`, in.Command+" safely"))), nil
 			}
 			return sdk.Allow(), nil
 		},
+	}
+	if w.Rand().IntN(3) == 0 {
+		o.SDKMCPServers = []*sdk.MCPServer{s.shop(w)}
 	}
 	if w.Rand().IntN(4) == 0 {
 		o.MaxBudgetUSD = sdk.Some(0.0004 * float64(1+w.Rand().IntN(12)))

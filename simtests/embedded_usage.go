@@ -10,18 +10,6 @@ import (
 	"github.com/agent-troupe/troupe/model/modeltest"
 )
 
-// tokens is how results count what was used.
-type tokens struct {
-	Input       int     `json:"input_tokens"`
-	Output      int     `json:"output_tokens"`
-	CacheRead   int     `json:"cache_read_input_tokens"`
-	CacheWrite  int     `json:"cache_creation_input_tokens"`
-	InputOf     int     `json:"inputTokens"` // in modelUsage
-	OutputOf    int     `json:"outputTokens"`
-	CacheReadOf int     `json:"cacheReadInputTokens"`
-	CostOf      float64 `json:"costUSD"`
-}
-
 // ends holds the result of a turn against the turn: what it says of its use is what the
 // answers of the model have used, its calls have their results, and none of its commands
 // still runs. mu is held.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,7 @@ type use struct {
 	background        bool
 	stale             bool // others have changed its file
 	ran, results      int
+	changed           []*use // inputs that gates have given to one of the calls with this id
 	also              []*use // calls of the same answer with the same id; what is said of one may be about any
 }
 
@@ -173,8 +175,14 @@ func (m *mind) answered(a *asked, f protocol.Frame) {
 			Input    json.RawMessage `json:"updatedInput"`
 		}
 		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
-		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 && len(u.also) == 0 {
-			u.takes(m.cwd, body.Input)
+		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 {
+			if len(u.also) == 0 {
+				u.takes(m.cwd, body.Input)
+				return
+			}
+			changed := &use{id: u.id, name: u.name, message: u.message} // of which call is not known
+			changed.takes(m.cwd, body.Input)
+			u.changed = append(u.changed, changed)
 		}
 	}
 }
@@ -202,40 +210,6 @@ func (u *use) takes(cwd string, input json.RawMessage) {
 	if u.path != "" && !filepath.IsAbs(u.path) {
 		u.path = filepath.Join(cwd, u.path)
 	}
-}
-
-// frame is what the oracles read of a line of the agent's.
-type frame struct {
-	UUID    string  `json:"uuid"`
-	Session string  `json:"session_id"`
-	Parent  *string `json:"parent_tool_use_id"`
-	Message struct {
-		ID      string          `json:"id"`
-		Model   string          `json:"model"`
-		Content json.RawMessage `json:"content"`
-	} `json:"message"`
-	Usage   tokens            `json:"usage"`
-	ByModel map[string]tokens `json:"modelUsage"`
-	Cost    float64           `json:"total_cost_usd"`
-	IsError bool              `json:"is_error"`
-	Ran     json.RawMessage   `json:"tool_use_result"`
-}
-
-// blocks are those of a message.
-func blocksIn(content json.RawMessage) []blockIn {
-	var all []blockIn
-	_ = json.Unmarshal(content, &all) // a text has no blocks
-	return all
-}
-
-type blockIn struct {
-	Type    string          `json:"type"`
-	ID      string          `json:"id"`
-	Name    string          `json:"name"`
-	Input   json.RawMessage `json:"input"`
-	ToolUse string          `json:"tool_use_id"`
-	Content json.RawMessage `json:"content"`
-	IsError bool            `json:"is_error"`
 }
 
 // writes looks at a line that the agent writes.
@@ -266,7 +240,11 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 			}
 			kept = true
 			u := m.use(b.ToolUse)
-			u.background = u.background || bytes.Contains(in.Ran, []byte(`"backgroundTaskId":"`))
+			if bytes.Contains(in.Ran, []byte(`"backgroundTaskId":"`)) {
+				for _, o := range slices.Concat([]*use{u}, u.also, u.changed) {
+					o.background = true
+				}
+			}
 			wrong = append(wrong, m.shows(u, &b)...)
 			if u.results++; u.results > 1+len(u.also) {
 				wrong = append(wrong, fmt.Sprintf("results: %s writes %d results of the call %s", m.lane, u.results, u.id))
@@ -326,7 +304,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	w.mu.Lock()
 	var u *use
 	for _, id := range m.order {
-		if o := m.uses[id]; o != nil && o.message != "" && (find(o) || slices.ContainsFunc(o.also, find)) {
+		if o := m.uses[id]; o != nil && o.message != "" && slices.ContainsFunc(slices.Concat([]*use{o}, o.also, o.changed), find) {
 			u = o
 		}
 	}
@@ -338,8 +316,8 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	}
 	u.ran++
 	one, which := *u, u
-	if i := slices.IndexFunc(u.also, find); i >= 0 && !find(u) {
-		which = u.also[i]
+	if others := append(slices.Clone(u.also), u.changed...); !find(u) {
+		which = others[slices.IndexFunc(others, find)]
 	}
 	key := session + "\x00" + token
 	before := w.loops.ran[key]
@@ -380,14 +358,14 @@ func (ms *minds) done() {
 			ms.w.Errorf("tasks: the world has ended, and client %d reads %d answers and runs %v", m.n, m.open, m.running(true))
 		}
 	}
-	_ = filepath.WalkDir(ms.w.Dir(), func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return nil // what cannot be read has no key
-		}
-		content, _ := os.ReadFile(path) // the same
-		ms.secret("the file "+filepath.Base(path), string(content))
-		if strings.Contains(d.Name(), ".tmp.") {
-			ms.w.Errorf("tasks: a tool has left the file %s", d.Name())
+	all := os.DirFS(ms.w.Dir())
+	_ = fs.WalkDir(all, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			content, _ := fs.ReadFile(all, path) // what cannot be read has no key
+			ms.secret("the file "+d.Name(), string(content))
+			if strings.Contains(d.Name(), ".tmp.") {
+				ms.w.Errorf("tasks: a tool has left the file %s", d.Name())
+			}
 		}
 		return nil
 	})
