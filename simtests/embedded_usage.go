@@ -50,8 +50,11 @@ func (m *mind) ends(in *frame, subtype string) (wrong []string) {
 	return wrong
 }
 
+// estimated are the most tokens of an answer that broke off which the agent may estimate.
+const estimated = 64
+
 // used holds what a result says against the answers. An answer that was read and has no
-// block, and one that an interrupt met, may count or not.
+// block, and one that broke off or that an interrupt met, may count or not.
 func (m *mind) used(of string, answers []int, input, output, cached int) []string {
 	var least, most model.Usage
 	add := func(to *model.Usage, u model.Usage) {
@@ -65,6 +68,11 @@ func (m *mind) used(of string, answers []int, input, output, cached int) []strin
 			add(&most, a.usage)
 		case a.framed || a.whole:
 			add(&most, a.usage)
+		default: // it broke off: what it said of its use by then may count, and the agent estimates the rest
+			add(&most, a.usage)
+		}
+		if !a.whole {
+			most.Output += estimated
 		}
 	}
 	if input < least.Input || input > most.Input || output < least.Output || output > most.Output || cached < least.CacheRead || cached > most.CacheRead {
