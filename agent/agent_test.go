@@ -228,7 +228,7 @@ func TestScopeEndsWaits(t *testing.T) {
 	require.False(t, outer.within(inner))
 }
 
-// What still waits when the agent ends is unwound, and says nothing more.
+// Strands that still wait when the agent ends are unwound, and say nothing more.
 func TestStrandsUnwind(t *testing.T) {
 	t.Parallel()
 	e := newEngine(Launch{}, &idle{}, Config{})

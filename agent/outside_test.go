@@ -337,7 +337,7 @@ func TestNothingBeginsAfterTheEnd(t *testing.T) {
 	assert.Zero(t, began)
 }
 
-// What a task reports runs on the strand, in order, and before Do returns. After an abort
+// The reports of a task run on the strand, in order, and before Do returns. After an abort
 // nothing of it runs any more.
 func TestReportsOfATask(t *testing.T) {
 	t.Parallel()
@@ -358,7 +358,7 @@ func TestReportsOfATask(t *testing.T) {
 	assert.Contains(t, out, "one two")
 }
 
-// Real work in the background: its frames, its end in a turn of its own, and how it is stopped.
+// Real work in the background: its frames, its end in a separate turn, and how it is stopped.
 func TestWorkInTheBackground(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

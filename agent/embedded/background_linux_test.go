@@ -193,7 +193,7 @@ func TestACommandInTheBackground(t *testing.T) {
 	}
 }
 
-// One that ends in a turn is told of behind the next results, and starts no turn.
+// One that ends in a turn is reported behind the next results, and starts no turn.
 func TestTheEndOfACommandInATurn(t *testing.T) {
 	t.Parallel()
 	s := script(t, background("echo bg"), bashCall(map[string]any{"command": "sleep 1; echo fg"}), modeltest.Say(modeltest.Text("end")))
@@ -205,7 +205,7 @@ func TestTheEndOfACommandInATurn(t *testing.T) {
 	assert.Len(t, s.server.Requests(), 3)
 }
 
-// What is stopped is gone when the result is there, and nothing more is said of it.
+// A stopped command is gone when the result is there, and no further report comes.
 func TestStoppingACommand(t *testing.T) {
 	t.Parallel()
 	for _, stop := range []*modeltest.Answer{
@@ -232,7 +232,7 @@ func TestStoppingACommand(t *testing.T) {
 	}
 }
 
-// At its timeout a command goes on in the background, with all that it has printed.
+// At its timeout a command keeps running in the background, with all that it has printed.
 func TestATimeoutMovesACommand(t *testing.T) {
 	t.Parallel()
 	s := script(t, bashCall(map[string]any{"command": "echo start; until [ -e stop ]; do sleep 0.01; done; echo end", "timeout": 100, "description": "run"}),
@@ -294,7 +294,7 @@ func TestReadingTheOutputOfACommand(t *testing.T) {
 	assert.Equal(t, "1\tbg\n2\t", says(t, s.requests(t, 4)[3]))
 }
 
-// The process that waits for the host's death is none of the command's.
+// The process that waits for the host's death does not belong to the command.
 func TestWhatIsBesideACommandIsNotSeen(t *testing.T) {
 	t.Parallel()
 	s := script(t, bashCall(map[string]any{"command": `echo "[$!] $- $#"; jobs; wait; [ -e /proc/$$/fd/3 ] && echo open; read -r x; echo "$? [$x]"; sleep 0.1 & wait; echo end`}))
@@ -320,7 +320,7 @@ func TestNothingOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// A command that writes for ever is held up by nothing, and fills no disk.
+// A command that writes without end is not held up, and does not fill the disk.
 func TestACommandThatWritesForEver(t *testing.T) {
 	t.Parallel()
 	s := script(t, background("yes | tee >(head -c 100000000 >/dev/null; touch enough) >&2"),

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/backend"
 )
 
-// handsWithLinks are hands in a directory of its own, which has links to places above it. The home
+// handsWithLinks are hands in a new directory, which has links to places above it. The home
 // directory is another.
 func handsWithLinks(t *testing.T) *hands {
 	t.Helper()

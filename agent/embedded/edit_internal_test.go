@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// What edits make of files, as observed of Claude Code 2.1.329. want "" is an edit that is
+// Files after edits, as observed of Claude Code 2.1.329. want "" is an edit that is
 // refused.
 func TestEdits(t *testing.T) {
 	t.Parallel()
@@ -72,8 +72,8 @@ func TestWhatIsNoFile(t *testing.T) {
 	assert.Equal(t, " is a directory, not a file. To create a file inside it, include the file name in file_path.", write().check(h, agent.Object{"file_path": ""}))
 }
 
-// What a command makes of a file that the model has written is known; of one that it has
-// read, it is not (observed).
+// The state that a command gives a file is known if the model has written the file, and not
+// if it has read it (observed).
 func TestCommandsOnFilesOfTheModel(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "read.txt", "one\n", "edited.txt", "one\n", "empty.txt", "")

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// gated is a conversation in a directory of its own, with the agent's own rules compiled.
+// gated is a conversation in a new directory, with the agent's own rules compiled.
 func gated(t *testing.T) *talk {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -24,7 +24,7 @@ func gated(t *testing.T) *talk {
 	return w
 }
 
-// What can write, run something, or leave the directory is no reading, whatever program does it.
+// A command that can write, run something, or leave the directory does not only read, whatever its program.
 func TestCommandsThatAreNoReading(t *testing.T) {
 	t.Parallel()
 	w := gated(t)
@@ -87,7 +87,7 @@ func TestFilesThatAreGuarded(t *testing.T) {
 	}
 }
 
-// What a rule may be about is not decided by the agent's own rules: a pattern of the shell
+// The agent's rules do not decide where another rule may apply: a pattern of the shell
 // may name a file that a rule denies.
 func TestARuleInDoubt(t *testing.T) {
 	t.Parallel()

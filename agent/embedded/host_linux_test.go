@@ -38,7 +38,7 @@ func TestServeGuard(*testing.T) { runtime.ServeGuard() }
 func TestHost(t *testing.T) {
 	given := os.Getenv(hostEnv)
 	if given == "" {
-		return // nobody asked for a host
+		return // it is not run as a host
 	}
 	var h host
 	require.NoError(t, json.Unmarshal([]byte(given), &h))
@@ -63,7 +63,7 @@ func TestHost(t *testing.T) {
 	require.NoError(t, c.Connect(context.Background()))
 	_, err = c.Send(context.Background(), sdk.UserText("Go."))
 	require.NoError(t, err)
-	_, _ = io.Copy(io.Discard, os.Stdin) // whoever asked for the host is gone
+	_, _ = io.Copy(io.Discard, os.Stdin) // the process that asked for the host is gone
 }
 
 // However the host dies, its commands die: those that have left the shell's group by the guard,

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// Which commands show a file, so that the model knows it (observed).
+// Commands that show a file, so that the model knows it (observed).
 func TestFilesThatCommandsShow(t *testing.T) {
 	t.Parallel()
 	for command, shows := range map[string]bool{

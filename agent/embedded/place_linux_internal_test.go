@@ -114,7 +114,7 @@ func TestFilesThatChangeBehindTheGate(t *testing.T) {
 	for name, c := range map[string]struct {
 		files  []string
 		change func(h *hands) error
-		left   string // what the file has in the end; "": there is none
+		left   string // the content of the file in the end; "" without a file
 	}{
 		"changed": {[]string{"a.txt", "one two"}, func(h *hands) error { return os.WriteFile(at(h), []byte("ONE two"), 0o600) }, "ONE two"},
 		"gone":    {[]string{"a.txt", "one two"}, func(h *hands) error { return os.Remove(at(h)) }, ""},
@@ -157,7 +157,7 @@ func TestAgainstAProcessThatSwapsLinks(t *testing.T) {
 	swap.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, swap.Start())
 	defer func() {
-		_ = syscall.Kill(-swap.Process.Pid, syscall.SIGKILL) // it runs for ever
+		_ = syscall.Kill(-swap.Process.Pid, syscall.SIGKILL) // it runs without end
 		_ = swap.Wait()
 	}()
 	p := inEdits()

@@ -34,7 +34,7 @@ func handsIn(t *testing.T, files ...string) *hands {
 	return newHands(agent.Launch{Dir: root, Env: []string{"TMPDIR=" + t.TempDir()}}, seams, func(string) bool { return false })
 }
 
-// What Grep says, as observed of Claude Code 2.1.329.
+// Answers of Grep, as observed of Claude Code 2.1.329.
 func TestGrep(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.txt", "alpha\nbeta\ngamma\nBETA\n", "b.txt", "  beta one\n\nbeta two\n", "sub/c.go", "package c\r\nfunc beta() {}\r\n", "bin.dat", "x first\nx\x00y\nx last\n", "long.md", "y\n"+strings.Repeat("c", 501)+"\n")
@@ -81,7 +81,7 @@ func TestGrep(t *testing.T) {
 	assert.True(t, h.grep(ctx, agent.Object{"pattern": "beta"}).IsError)
 }
 
-// What Glob says, as observed.
+// Answers of Glob, as observed.
 func TestGlob(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.txt", "", "sub/b.txt", "", ".git/c.txt", "", "sub/.gitignore", "b.txt", "d.go", "")
@@ -106,7 +106,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// What a deny rule hides is not found, by any name.
+// Files that a deny rule hides are not found, by any name.
 func TestSearchesHideWhatIsDenied(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.txt", "x\n", "secret/s.txt", "x\n")

@@ -68,7 +68,7 @@ func TestTasksComeBack(t *testing.T) {
 	assert.Equal(t, []string{"#1 [pending] A\n#2 [in_progress] B (me) [blocked by #1]", "Task #1: A\nStatus: pending\nDescription: A\nBlocks: #2"}, said[5:])
 }
 
-// What a gate has changed of a call is in the list, also when the session is resumed.
+// The changes of a gate to a call are in the list, also when the session is resumed.
 func TestTasksAsAGateChangedThem(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -41,7 +41,7 @@ func user(blocks ...model.Block) model.Message {
 	return model.Message{Role: model.User, Blocks: blocks}
 }
 
-// What the script says arrives, and what was asked is read, by both APIs.
+// The script's answer arrives, and the request is read, by both APIs.
 func TestWhatIsSaidArrives(t *testing.T) {
 	t.Parallel()
 	bad := json.RawMessage(`{"a":`)
