@@ -90,8 +90,8 @@ func TestRequestsOfCompletions(t *testing.T) {
 	}
 }
 
-// The same bytes are the same answer, in the form that the API promises. What servers do
-// beside that is in the tests of package model.
+// The same bytes are the same answer, in the form that the API promises. Other habits of
+// servers are in the tests of package model.
 func TestAnswersOfCompletions(t *testing.T) {
 	t.Parallel()
 	for _, r := range append(recordings(t, "/chat/completions"), recording{"small", completion()}) {
