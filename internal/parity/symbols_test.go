@@ -208,7 +208,9 @@ func TestEveryTypeHasARow(t *testing.T) {
 	}
 	files, err := fs.Glob(os.DirFS("../../protocol"), "*.go")
 	require.NoError(t, err)
-	files = append(files, "tools/registry.go")
+	ofTools, err := fs.Glob(os.DirFS("../../protocol"), "tools/*.go")
+	require.NoError(t, err)
+	files = append(files, ofTools...)
 	n := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -224,6 +226,9 @@ func TestEveryTypeHasARow(t *testing.T) {
 				case d.Name.Name == "Subtype" && len(values) == 1:
 					has("request "+values[0], "request/"+values[0], "ask/"+values[0])
 					n++
+				case d.Name.Name == "Tool" && len(values) == 1:
+					has("tool "+values[0], "tool/"+values[0])
+					n++
 				case d.Name.Name == "wire" && len(values) == 2 && values[1] != "":
 					has("message "+values[1], "message/"+values[0]+"/"+values[1])
 					n++
@@ -231,13 +236,11 @@ func TestEveryTypeHasARow(t *testing.T) {
 					has("message "+values[0], "message/"+values[0], "frame/"+values[0])
 					n++
 				}
-			case *ast.CaseClause:
-				for _, v := range d.List {
-					if lit, ok := v.(*ast.BasicLit); ok && file == "tools/registry.go" {
-						value := strings.Trim(lit.Value, `"`)
-						has("tool "+value, "tool/"+value)
-						n++
-					}
+			case *ast.KeyValueExpr: // of the table of outputs
+				if lit, ok := d.Key.(*ast.BasicLit); ok && file == "tools/registry.go" {
+					value := strings.Trim(lit.Value, `"`)
+					has("tool "+value, "tool/"+value)
+					n++
 				}
 			case *ast.ValueSpec:
 				typ, _ := d.Type.(*ast.Ident)
