@@ -188,7 +188,7 @@ func (l *Lane) recordBlocks(stopReason string) {
 		}
 		if l.live != nil {
 			l.e.noteCalls(b, message)
-			if b["is_api_error_message"] == true {
+			if failed, _ := b["is_api_error_message"].(bool); failed {
 				o["isApiErrorMessage"], o["error"] = true, b["error"]
 			}
 		}

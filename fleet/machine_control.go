@@ -34,7 +34,7 @@ func (in paused) step(m *machine, out []effect) []effect {
 		return out
 	}
 	m.paused = in.on
-	return append(out, pausing{in.on})
+	return append(out, pausing(in))
 }
 
 func (in steered) step(m *machine, out []effect) []effect {

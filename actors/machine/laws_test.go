@@ -62,7 +62,6 @@ type play struct {
 	t   *testing.T
 	m   *machine.Routing
 	now time.Time
-	due time.Time
 	ran map[string]machine.Run // the last request of each id
 	log []string
 

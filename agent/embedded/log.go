@@ -52,7 +52,7 @@ type resumption struct {
 func (l *log) Load(path string) ([]byte, error) {
 	content, err := load(l.dir, path, l.file.disk)
 	if err != nil && l.from.latest {
-		return nil, errors.New("No conversation found to continue") //nolint:staticcheck,revive // as Claude Code says it
+		return nil, errors.New("No conversation found to continue") //nolint:staticcheck // as Claude Code says it
 	}
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (r *resumption) branch(content []byte) ([]byte, error) {
 		}
 	}
 	if r.at != "" && leaf < 0 {
-		return nil, fmt.Errorf("No message found with message.uuid of: %s", r.at) //nolint:staticcheck,revive // as Claude Code says it
+		return nil, fmt.Errorf("No message found with message.uuid of: %s", r.at) //nolint:staticcheck // as Claude Code says it
 	}
 	up := func(i int) int {
 		parent := nodes[i].head.Parent

@@ -113,7 +113,7 @@ func (t *talk) loop(turn *agent.Turn) error {
 func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
 	switch {
 	case a.broken != nil:
-		return brokeText, nil
+		return brokeText, nil //nolint:nilerr // the model is asked to continue
 	case a.stop == "tool_use":
 		return noCall, nil
 	case a.stop == "max_tokens" || a.stop == "model_context_window_exceeded":

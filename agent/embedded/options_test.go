@@ -350,7 +350,6 @@ func TestResumeAtAMessage(t *testing.T) {
 	c := open(t, o)
 	var mu sync.Mutex
 	uuids := map[string]string{}
-	id := ""
 	for i, prompt := range []string{mine, "second"} {
 		m := sdk.UserText(prompt)
 		m.UUID = fmt.Sprintf("00000000-0000-4000-8000-00000000000%d", i)
@@ -370,7 +369,7 @@ func TestResumeAtAMessage(t *testing.T) {
 		}
 		cancel()
 	}
-	id = c.SessionID()
+	id := c.SessionID()
 	require.NoError(t, c.Close(t.Context()))
 
 	next := *o

@@ -55,7 +55,7 @@ func (b *bench) turn(ctx context.Context, c *sdk.Client) error {
 // opened opens n sessions.
 func (b *bench) opened(ctx context.Context, n int, agent sdk.Backend, store string) ([]*sdk.Client, error) {
 	clients := make([]*sdk.Client, n)
-	err := each(n, atOnce, func(i int) error {
+	err := each(n, func(i int) error {
 		clients[i] = sdk.NewClient(b.options(agent, store))
 		return clients[i].Connect(ctx)
 	})
@@ -65,7 +65,7 @@ func (b *bench) opened(ctx context.Context, n int, agent sdk.Backend, store stri
 // turns has a turn with each session, and returns the processor time of one.
 func (b *bench) turns(ctx context.Context, clients []*sdk.Client) (millis float64, err error) {
 	before := measure.CPU()
-	err = each(len(clients), atOnce, func(i int) error { return b.turn(ctx, clients[i]) })
+	err = each(len(clients), func(i int) error { return b.turn(ctx, clients[i]) })
 	return (measure.CPU() - before).Seconds() * 1e3 / float64(len(clients)), err
 }
 
@@ -136,7 +136,7 @@ func (b *bench) crowd(ctx context.Context) error {
 	client.CloseIdleConnections() // those of the last turns
 	b.most(b.limits.idleGoroutines, "goroutines of it", float64(b.settled(before.Goroutines).Goroutines-before.Goroutines)/n, "")
 	if b.claudeMB > 0 {
-		b.least(b.limits.smaller, "its resident set, times smaller than Claude Code's", b.claudeMB*1024/(idle.kb(before)/n), "")
+		b.least(b.limits.smaller, "its resident set, times smaller than Claude Code's", b.claudeMB*1024/(idle.kb(before)/n))
 	}
 	if err := b.profile("idle"); err != nil {
 		return errors.Join(err, closeAll(ctx, clients))
@@ -161,7 +161,7 @@ func (b *bench) streaming(ctx context.Context, clients []*sdk.Client, before rea
 	n := float64(len(clients))
 	var wg sync.WaitGroup
 	var ended atomic.Int64
-	err := each(len(clients), atOnce, func(i int) error {
+	err := each(len(clients), func(i int) error {
 		t, err := clients[i].Send(ctx, sdk.UserText(holdMark))
 		if err == nil {
 			wg.Go(func() { // as a user of the session has one
@@ -191,7 +191,7 @@ func (b *bench) streaming(ctx context.Context, clients []*sdk.Client, before rea
 		return fmt.Errorf("%d streams have ended by themselves", done)
 	}
 	start := time.Now()
-	err = each(len(clients), atOnce, func(i int) error { _, err := clients[i].Interrupt(ctx); return err })
+	err = each(len(clients), func(i int) error { _, err := clients[i].Interrupt(ctx); return err })
 	wg.Wait()
 	b.tell("interrupting all", time.Since(start).Seconds(), "s")
 	return err
@@ -218,7 +218,7 @@ func (b *bench) held(n int) error {
 }
 
 func closeAll(ctx context.Context, clients []*sdk.Client) error {
-	return each(len(clients), atOnce, func(i int) error {
+	return each(len(clients), func(i int) error {
 		if clients[i] == nil {
 			return nil
 		}
@@ -271,8 +271,8 @@ func write(name, profile string) error {
 	return errors.Join(pprof.Lookup(profile).WriteTo(f, debug), f.Close())
 }
 
-// each calls fn for 0 to n-1, so many at the same time, and returns its errors.
-func each(n, atOnce int, fn func(i int) error) error {
+// each calls fn for 0 to n-1, atOnce at the same time, and returns its errors.
+func each(n int, fn func(i int) error) error {
 	var wg sync.WaitGroup
 	var next, failed atomic.Int64
 	errs := make([]error, min(n, atOnce))

@@ -36,8 +36,8 @@ func (b *bench) most(limit float64, name string, got float64, unit string) {
 }
 
 // least prints a figure, and counts it if it is below its limit.
-func (b *bench) least(limit float64, name string, got float64, unit string) {
-	b.figure(name, got, unit, limit, "at least", got >= limit)
+func (b *bench) least(limit float64, name string, got float64) {
+	b.figure(name, got, "", limit, "at least", got >= limit)
 }
 
 // tell prints a figure without a limit.

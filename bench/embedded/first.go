@@ -38,7 +38,7 @@ func (b *bench) first(ctx context.Context) error {
 		}
 		took, rss, err := b.ofClaude(ctx)
 		if err != nil {
-			return fmt.Errorf("Claude Code: %w", err)
+			return fmt.Errorf("measure Claude Code: %w", err)
 		}
 		theirs, resident = append(theirs, took), append(resident, rss)
 	}
@@ -49,7 +49,7 @@ func (b *bench) first(ctx context.Context) error {
 	}
 	b.claudeMB = measure.MB(median(resident))
 	b.tell("the same of Claude Code", median(theirs).Seconds()*1e3, "ms")
-	b.least(b.limits.sooner, "times sooner", median(theirs).Seconds()/median(mine).Seconds(), "")
+	b.least(b.limits.sooner, "times sooner", median(theirs).Seconds()/median(mine).Seconds())
 	b.tell("resident set of a session of Claude Code", b.claudeMB, "MB")
 	return nil
 }

@@ -35,7 +35,8 @@ func serve(dir string) error {
 		return err
 	}
 	var m model
-	go func() { _ = http.Serve(l, &m) }() // until the process ends
+	server := http.Server{Handler: &m, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(l) }() // until the process ends
 	where, err := json.Marshal(endpoints{Model: "http://" + l.Addr().String() + "/v1", Scripted: scripted.URL()})
 	if err != nil {
 		return err

@@ -55,8 +55,8 @@ func (b *bench) stream(ctx context.Context) error {
 		per[i] = slices.Min(micros[i]) // other work on the machine only adds to it
 		b.tell("processor time of an event: "+way.name, per[i], "µs")
 	}
-	b.least(b.limits.codec, "codec, times the events per second of json.Unmarshal", per[small]/per[codec], "")
-	b.least(b.limits.user, "user of sdk, times the same", per[small]/per[user], "")
+	b.least(b.limits.codec, "codec, times the events per second of json.Unmarshal", per[small]/per[codec])
+	b.least(b.limits.user, "user of sdk, times the same", per[small]/per[user])
 	return nil
 }
 

@@ -187,7 +187,7 @@ func keptFrame(f Item) (Item, bool) {
 		return Item{"assistant <synthetic>", kept}, true
 	case "user/text":
 		kept := map[string]any{"subtype": "user"}
-		if frame["isSynthetic"] == true {
+		if synthetic, _ := frame["isSynthetic"].(bool); synthetic {
 			kept["subtype"] = "user synthetic"
 		}
 		block, _ := content[0].(map[string]any)

@@ -12,7 +12,6 @@ import (
 	"testing"
 )
 
-//nolint:gochecknoglobals // a flag of the tests
 var update = flag.Bool("update-not-yet", false, "rewrite the list of cases that differ")
 
 // Suite runs cases and judges them by the table.

@@ -24,8 +24,8 @@ type member struct {
 // obj is an object of names and values by turns.
 func obj(pairs ...any) object {
 	o := make(object, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		o = append(o, member{pairs[i].(string), pairs[i+1]})
+	for pair := range slices.Chunk(pairs, 2) {
+		o = append(o, member{pair[0].(string), pair[1]})
 	}
 	return o
 }
