@@ -400,14 +400,14 @@ func TestStoreOptionsAreChecked(t *testing.T) {
 // leased is a store that knows who runs a session.
 type leased struct {
 	store.Memory
-	holder   session.LeaseHolder // zero: nobody
+	holder   atomic.Pointer[session.LeaseHolder] // nil without a holder
 	got      atomic.Int32
 	released atomic.Int32
 }
 
 func (l *leased) Acquire(_ context.Context, id string) (release func(), err error) {
-	if l.holder != (session.LeaseHolder{}) {
-		return nil, &session.LeaseError{SessionID: id, Holder: l.holder}
+	if holder := l.holder.Load(); holder != nil {
+		return nil, &session.LeaseError{SessionID: id, Holder: *holder}
 	}
 	l.got.Add(1)
 	return func() { l.released.Add(1) }, nil
@@ -426,11 +426,11 @@ func TestAStoreWithLeases(t *testing.T) {
 	require.Positive(t, s.got.Load())
 	require.Equal(t, s.got.Load(), s.released.Load())
 
-	s.holder = session.LeaseHolder{Host: "build7", PID: 4711}
+	s.holder.Store(&session.LeaseHolder{Host: "build7", PID: 4711})
 	_, err = d.open(sdk.Options{SessionStore: s, Resume: id})
 	held, ok := errors.AsType[*session.LeaseError](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, s.holder, held.Holder)
+	require.Equal(t, *s.holder.Load(), held.Holder)
 }
 
 // Two hosts want one session: the second one is told who has it. The lease is that of the
