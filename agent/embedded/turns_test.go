@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -119,7 +120,7 @@ func TestInstructions(t *testing.T) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	require.NoError(t, os.Symlink(outside, filepath.Join(o.Cwd, "AGENTS.md")))
-	require.NoError(t, syscall.Mkfifo(filepath.Join(o.Cwd, "CLAUDE.md"), 0o600))
+	require.NoError(t, exec.Command("mkfifo", filepath.Join(o.Cwd, "CLAUDE.md")).Run())
 
 	o.Backend = embedded.New(cfg)
 	run(t, o)

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -81,7 +80,7 @@ func (p *Place) add(f *File) error {
 	case f.Symlink != "":
 		return os.Symlink(f.Symlink, at)
 	case f.FIFO:
-		return syscall.Mkfifo(at, 0o644)
+		return exec.Command("mkfifo", at).Run()
 	case f.Base64 != "":
 		var err error
 		if content, err = base64.StdEncoding.DecodeString(f.Base64); err != nil {

@@ -33,11 +33,12 @@ const (
 	many   = 2500
 )
 
-// bars says how many locks a callback may take.
+// bars says how many locks a callback may take. Two of each wake the reader of an agent in
+// memory, which rests between messages; that of a process does not while the agent works.
 var bars = []struct {
 	kind string
 	most float64
-}{{"hook", 4}, {"perm", 4}, {"mcp", 4}}
+}{{"hook", 4}, {"perm", 6}, {"mcp", 6}}
 
 // agent is the files of an agent inside this process: it is the other end of stdin and
 // stdout, and a real one is another process.
