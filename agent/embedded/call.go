@@ -68,7 +68,7 @@ func (a *answer) worth() bool {
 }
 
 // exceeds are the numbers of a refusal because of the limit of the answer.
-var exceeds = regexp.MustCompile(`(\d+) \+ (\d+) > (\d+)`) //nolint:gochecknoglobals // it is never changed
+var exceeds = regexp.MustCompile(`(\d+) \+ (\d+) > (\d+)`)
 
 // atOnce reports whether the request is repeated without a wait, and without a word: with a
 // smaller limit, if the provider says so; twice if it was refused, once if there is no such

@@ -43,7 +43,7 @@ func statusOf(e *model.Error) any {
 }
 
 // lengths are the numbers of a refusal because the conversation is too long.
-var lengths = regexp.MustCompile(`(\d+) tokens > (\d+)`) //nolint:gochecknoglobals // it is never changed
+var lengths = regexp.MustCompile(`(\d+) tokens > (\d+)`)
 
 const tooLarge = "Request too large (max 32MB). Accumulated images and attachments in the conversation pushed the request over the limit. Remove older images or compact the conversation."
 
