@@ -111,6 +111,21 @@ func TestContributingNamesStepsAndCommands(t *testing.T) {
 	}
 }
 
+// TestEachProofOfFullRunsOnce checks that .ci/full has one function for each of its proofs: the
+// shell takes the last of two with the same name, and says nothing.
+func TestEachProofOfFullRunsOnce(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../.ci/full")
+	require.NoError(t, err)
+	all := regexp.MustCompile(`(?m)^all_proofs=\((.*)\)$`).FindStringSubmatch(string(script))
+	require.Len(t, all, 2)
+	var functions []string
+	for _, f := range regexp.MustCompile(`(?m)^proof_(\w+)\(\)`).FindAllStringSubmatch(string(script), -1) {
+		functions = append(functions, f[1])
+	}
+	assert.Equal(t, functions, strings.Fields(all[1]))
+}
+
 // TestContributingNamesWhatExists checks that the files, directories and tests that the
 // document names exist.
 func TestContributingNamesWhatExists(t *testing.T) {
