@@ -47,7 +47,7 @@ const (
 	messageBytes = 256
 )
 
-// Rest releases memory around the unread messages, unless somebody reads them: free room in
+// Rest releases memory around the unread messages, unless there is a reader: free room in
 // slices, and the rest of the chunks that they were read in. The session may be idle for long.
 func (u *Side) Rest() {
 	u.mu.Lock()
