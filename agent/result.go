@@ -146,19 +146,28 @@ func (t *Turn) frame(r Result) Object {
 	}
 	if t.msg.origin != nil {
 		o["origin"] = Object{"kind": "task-notification", "producer": "session-task", "runId": t.msg.origin.RunID}
-	} else if t.msg.uuid != "" {
-		uuids := []string{t.msg.uuid}
-		for _, msg := range t.injected {
-			if msg.uuid != "" {
-				uuids = append(uuids, msg.uuid)
-			}
-		}
-		o["user_message_uuid"], o["user_message_uuids"] = t.msg.uuid, uuids
+	}
+	if uuids := t.answers(); uuids != nil {
+		o["user_message_uuid"], o["user_message_uuids"] = uuids[0], uuids
 	}
 	if t.msg.again {
 		o["resume_reason"] = "interrupted_turn"
 	}
 	return o.with(r.More)
+}
+
+// answers are the uuids of the user lines that the turn answers: a turn that the agent has
+// started itself may have taken some, too, and their callers wait for its result.
+func (t *Turn) answers() (uuids []string) {
+	if t.msg.origin == nil && t.msg.uuid == "" {
+		return nil
+	}
+	for _, msg := range append([]*message{t.msg}, t.injected...) {
+		if msg.uuid != "" && msg.origin == nil {
+			uuids = append(uuids, msg.uuid)
+		}
+	}
+	return uuids
 }
 
 // success adds what only a success carries.

@@ -294,6 +294,27 @@ func TestReadingTheOutputOfACommand(t *testing.T) {
 	assert.Equal(t, "1\tbg\n2\t", says(t, s.requests(t, 4)[3]))
 }
 
+// A message that joins the turn which the end of a task has started is answered by its result.
+func TestAMessageWithinTheAgentsOwnTurn(t *testing.T) {
+	t.Parallel()
+	until := func(name string) string { return "until [ -e " + name + " ]; do sleep 0.01; done" }
+	s := script(t, background(until("ends")), modeltest.Say(modeltest.Text("waiting")), bashCall(map[string]any{"command": until("asked")}), modeltest.Say(modeltest.Text("both")))
+	touch := func(name string) { require.NoError(t, os.WriteFile(filepath.Join(s.o.Cwd, name), nil, 0o600)) }
+	assert.Equal(t, "waiting", result(t, s.open(t)).Result)
+	touch("ends")
+	s.requests(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	turn, err := s.c.Send(ctx, sdk.UserText("And?"))
+	require.NoError(t, err)
+	require.NoError(t, s.c.SetPermissionMode(ctx, sdk.ModeBypassPermissions)) // the agent has read the message when it answers
+	touch("asked")
+	r, err := turn.Result(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "both", r.Result)
+	assert.Len(t, s.server.Requests(), 4)
+}
+
 // The process that waits for the host's death does not belong to the command.
 func TestWhatIsBesideACommandIsNotSeen(t *testing.T) {
 	t.Parallel()
