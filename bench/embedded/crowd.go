@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/agent/embedded"
+	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
 	models "github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/sdk"
@@ -55,7 +56,7 @@ func (b *bench) turn(ctx context.Context, c *sdk.Client) error {
 // opened opens n sessions.
 func (b *bench) opened(ctx context.Context, n int, agent sdk.Backend, store string) ([]*sdk.Client, error) {
 	clients := make([]*sdk.Client, n)
-	err := each(n, func(i int) error {
+	err := drive.Each(n, atOnce, func(i int) error {
 		clients[i] = sdk.NewClient(b.options(agent, store))
 		return clients[i].Connect(ctx)
 	})
@@ -65,7 +66,7 @@ func (b *bench) opened(ctx context.Context, n int, agent sdk.Backend, store stri
 // turns has a turn with each session, and returns the processor time of one.
 func (b *bench) turns(ctx context.Context, clients []*sdk.Client) (millis float64, err error) {
 	before := measure.CPU()
-	err = each(len(clients), func(i int) error { return b.turn(ctx, clients[i]) })
+	err = drive.Each(len(clients), atOnce, func(i int) error { return b.turn(ctx, clients[i]) })
 	return (measure.CPU() - before).Seconds() * 1e3 / float64(len(clients)), err
 }
 
@@ -161,7 +162,7 @@ func (b *bench) streaming(ctx context.Context, clients []*sdk.Client, before rea
 	n := float64(len(clients))
 	var wg sync.WaitGroup
 	var ended atomic.Int64
-	err := each(len(clients), func(i int) error {
+	err := drive.Each(len(clients), atOnce, func(i int) error {
 		t, err := clients[i].Send(ctx, sdk.UserText(holdMark))
 		if err == nil {
 			wg.Go(func() { // as a user of the session has one
@@ -191,7 +192,7 @@ func (b *bench) streaming(ctx context.Context, clients []*sdk.Client, before rea
 		return fmt.Errorf("%d streams have ended by themselves", done)
 	}
 	start := time.Now()
-	err = each(len(clients), func(i int) error { _, err := clients[i].Interrupt(ctx); return err })
+	err = drive.Each(len(clients), atOnce, func(i int) error { _, err := clients[i].Interrupt(ctx); return err })
 	wg.Wait()
 	b.tell("interrupting all", time.Since(start).Seconds(), "s")
 	return err
@@ -218,7 +219,7 @@ func (b *bench) held(n int) error {
 }
 
 func closeAll(ctx context.Context, clients []*sdk.Client) error {
-	return each(len(clients), func(i int) error {
+	return drive.Each(len(clients), atOnce, func(i int) error {
 		if clients[i] == nil {
 			return nil
 		}
@@ -269,23 +270,4 @@ func write(name, profile string) error {
 		debug = 1
 	}
 	return errors.Join(pprof.Lookup(profile).WriteTo(f, debug), f.Close())
-}
-
-// each calls fn for 0 to n-1, atOnce at the same time, and returns its errors.
-func each(n int, fn func(i int) error) error {
-	var wg sync.WaitGroup
-	var next, failed atomic.Int64
-	errs := make([]error, min(n, atOnce))
-	for w := range errs {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n && failed.Load() == 0; i = int(next.Add(1)) - 1 {
-				if err := fn(i); err != nil {
-					failed.Add(1)
-					errs[w] = err
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -28,7 +28,7 @@ type ignoreRule struct {
 }
 
 // parseIgnore reads a line; nil if it has no rule.
-func parseIgnore(line string, fold bool) (*ignoreRule, error) {
+func parseIgnore(line string) (*ignoreRule, error) {
 	written := line
 	if strings.HasPrefix(line, "#") {
 		return nil, nil
@@ -57,7 +57,7 @@ func parseIgnore(line string, fold bool) (*ignoreRule, error) {
 		line += "/*" // what is in the directory, not the directory
 	}
 	var err error
-	r.wildcard, err = parseWildcard(line, written, fold)
+	r.wildcard, err = parseWildcard(line, written)
 	return r, err
 }
 
@@ -82,7 +82,7 @@ func (rs rules) about(rel string, dir bool) verdict {
 func parseRules(text []byte) (rs rules) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range bytes.Lines(text) {
-		if r, err := parseIgnore(strings.TrimRight(string(line), "\r\n"), false); err == nil && r != nil {
+		if r, err := parseIgnore(strings.TrimRight(string(line), "\r\n")); err == nil && r != nil {
 			rs = append(rs, r)
 		}
 	}

@@ -59,7 +59,7 @@ func (e *BadTypeError) Error() string { return "unrecognized file type: " + e.Ty
 func (t *Tree) Walk(ctx context.Context, visit func(*File) error) error {
 	w := &walker{ctx: ctx, visit: visit, ignores: t.Ignores}
 	for _, g := range t.Globs {
-		r, err := parseIgnore(g, false)
+		r, err := parseIgnore(g)
 		if err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func typeOf(name string) (list []*wildcard, err error) {
 			continue
 		}
 		for _, g := range words[1:] {
-			w, err := parseWildcard(g, g, false)
+			w, err := parseWildcard(g, g)
 			if err != nil {
 				return nil, err
 			}

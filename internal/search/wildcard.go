@@ -39,29 +39,23 @@ func (e *WildcardError) Error() string {
 }
 
 // parseWildcard reads a wildcard: ? and * match within a directory, ** over directories,
-// [a-z] a character, {a,b} one of several, and a backslash takes a character as it is. fold
-// takes upper and lower case as the same. written is the wildcard as its author wrote it.
-func parseWildcard(glob, written string, fold bool) (*wildcard, error) {
+// [a-z] a character, {a,b} one of several, and a backslash takes a character as it is. written
+// is the wildcard as its author wrote it.
+func parseWildcard(glob, written string) (*wildcard, error) {
 	p := &wildcardParser{rest: glob, groups: [][]string{nil}}
 	if problem := p.parse(); problem != "" {
 		return nil, &WildcardError{written, problem}
 	}
-	if !fold {
-		if name, found := strings.CutPrefix(glob, "**/"); found && name != "" && !strings.ContainsAny(name, `*?[]{},\`) {
-			return &wildcard{name: name}, nil
-		}
-		if name, found := strings.CutPrefix(glob, "**/*"); found && name != "" && !strings.ContainsAny(name, `*?[]{},\/`) {
-			return &wildcard{ending: name}, nil
-		}
-		if glob != "" && !strings.ContainsAny(glob, `*?[]{},\`) {
-			return &wildcard{literal: glob}, nil
-		}
+	if name, found := strings.CutPrefix(glob, "**/"); found && name != "" && !strings.ContainsAny(name, `*?[]{},\`) {
+		return &wildcard{name: name}, nil
 	}
-	flags := "(?s"
-	if fold {
-		flags += "i"
+	if name, found := strings.CutPrefix(glob, "**/*"); found && name != "" && !strings.ContainsAny(name, `*?[]{},\/`) {
+		return &wildcard{ending: name}, nil
 	}
-	re, err := regexp.Compile(flags + ")^" + strings.Join(p.groups[0], "") + "$")
+	if glob != "" && !strings.ContainsAny(glob, `*?[]{},\`) {
+		return &wildcard{literal: glob}, nil
+	}
+	re, err := regexp.Compile("(?s)^" + strings.Join(p.groups[0], "") + "$")
 	if err != nil {
 		return nil, &WildcardError{written, err.Error()} // too large
 	}
