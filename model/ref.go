@@ -26,7 +26,7 @@ type RefError struct {
 
 // Error says what was found and what is expected.
 func (e *RefError) Error() string {
-	return fmt.Sprintf("model %q: %s; write anthropic/NAME, openai/NAME, or the URL of an endpoint with the model behind a #, as in http://localhost:11434/v1#NAME", e.Ref, e.Problem)
+	return fmt.Sprintf("model %q: %s; write anthropic/NAME, openai/NAME, or the URL of an endpoint with the model after a #, as in http://localhost:11434/v1#NAME", e.Ref, e.Problem)
 }
 
 // ParseRef reads a name. The error is a [*RefError].
@@ -60,7 +60,7 @@ func ParseRef(s string) (Ref, error) {
 	u, err := url.Parse(rest)
 	switch {
 	case err != nil:
-		return bad("it is no URL")
+		return bad("it is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return bad(fmt.Sprintf("its scheme is %q, not http or https", u.Scheme))
 	case u.Host == "":
@@ -68,7 +68,7 @@ func ParseRef(s string) (Ref, error) {
 	case u.User != nil:
 		return bad("its URL has a name or a password, which would be in logs: give the key apart")
 	case u.Fragment == "":
-		return bad("no model is named behind a #")
+		return bad("no model is named after a #")
 	}
 	r.Model = u.Fragment
 	u.Fragment, u.RawFragment = "", ""

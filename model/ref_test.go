@@ -32,7 +32,7 @@ func TestRefs(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "it is empty", "gpt-5": "it has no provider", "openai/": "it has no name", "mistral/x": `no provider is called "mistral"`,
-		"http://h/v1": "no model is named", "ftp://h/v1#m": `its scheme is "ftp"`, "http:///v1#m": "its URL has no host", "http://u:pw@h/v1#m": "password", "http://h:a b/#m": "it is no URL",
+		"http://h/v1": "no model is named", "ftp://h/v1#m": `its scheme is "ftp"`, "http:///v1#m": "its URL has no host", "http://u:pw@h/v1#m": "password", "http://h:a b/#m": "it is not a URL",
 	} {
 		_, err := model.ParseRef(text)
 		var e *model.RefError

@@ -150,7 +150,7 @@ func TestChooseAgent(t *testing.T) {
 		"a model of the program":     {env{"PATH": bin}, "", "sonnet", "claude", ""},
 		"a model of none":            {nil, "", "sonnet", "", `"sonnet" is the name of a model alone`},
 		"the model of a named agent": {nil, "claude", "anthropic/x", "claude", ""},
-		"an endpoint, no model":      {env{"PATH": bin}, "", "http://localhost:1/v1", "", "no model is named behind a #"},
+		"an endpoint, no model":      {env{"PATH": bin}, "", "http://localhost:1/v1", "", "no model is named after a #"},
 		"one that Bedrock names":     {env{"PATH": bin}, "", "arn:aws:bedrock:us-east-1:1:inference-profile/x", "claude", ""},
 		"a model of the scripted":    {nil, "scripted", "haiku", "scripted", ""},
 		"a model of the demo":        {nil, "demo", local, "", "the demonstration has its own model"},
