@@ -14,18 +14,15 @@ import (
 	"github.com/agent-troupe/troupe/conformance/differential"
 )
 
-// Cases of Claude Code's tools that were recorded elsewhere: TROUPE_TOOL_CASES names the
-// directory. Without it those of agent/embedded are played.
+// The embedded agent does what recordings of Claude Code say: those of agent/embedded, or of the
+// directory that TROUPE_TOOL_CASES names, from the top of the repository if it is relative.
 func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
 	syscall.Umask(0o022)
 	suite := differential.Recorded(t)
 	suite.NotYet = "../agent/embedded/testdata/not-yet.txt"
-	dir := os.Getenv("TROUPE_TOOL_CASES")
-	if dir == "" {
-		dir, suite.Whole = "../agent/embedded/testdata/cases", true
-	}
-	cases, err := differential.Load(dir)
+	cases, other, err := differential.Cases("../agent/embedded/testdata/cases")
 	require.NoError(t, err)
+	suite.Whole = !other
 	suite.Play(t, cases)
 }
 

@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"os"
 	"syscall"
 	"testing"
 
@@ -20,13 +19,10 @@ import (
 func TestCases(t *testing.T) { //nolint:paralleltest // its cases are parallel
 	syscall.Umask(0o022) // as when they were recorded
 	suite := differential.Recorded(t)
-	suite.NotYet, suite.Whole = "testdata/not-yet.txt", true
-	dir := "testdata/cases"
-	if other := os.Getenv("TROUPE_TOOL_CASES"); other != "" {
-		dir, suite.Whole = other, false
-	}
-	cases, err := differential.Load(dir)
+	suite.NotYet = "testdata/not-yet.txt"
+	cases, other, err := differential.Cases("testdata/cases")
 	require.NoError(t, err)
+	suite.Whole = !other
 	if sim.Raced() {
 		suite.Whole = false
 		var some []*differential.Case

@@ -1,12 +1,15 @@
 package differential
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Case is one case: what there is before, what the model says, and, if it was recorded, what
@@ -37,7 +40,6 @@ type Case struct {
 	Answers     []json.RawMessage `json:"answers"`
 	Script      []Step            `json:"script"`
 	Subagents   map[string][]Step `json:"subagents"`
-	Side        json.RawMessage   `json:"side"`
 	CountTokens json.RawMessage   `json:"count_tokens"`
 	// Tools are those of this process that the agent gets, by an MCP server called srv; not in
 	// recordings.
@@ -92,7 +94,7 @@ type Step struct {
 	Raw         *string           `json:"raw"`
 	ContentType string            `json:"content_type"`
 	Reset       bool              `json:"reset"`
-	Hang        bool              `json:"hang"`
+	Hang        truth             `json:"hang"`
 	CutAfter    int               `json:"cut_after"`
 	CutHow      string            `json:"cut_how"`
 	Stall       float64           `json:"stall"`
@@ -117,6 +119,15 @@ func (s *Step) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(s))
 }
 
+// truth is a switch, which some recordings have as a number.
+type truth bool
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (t *truth) UnmarshalJSON(b []byte) error {
+	*t = string(b) != "false" && string(b) != "0" && string(b) != "null"
+	return nil
+}
+
 // Content is a block of an answer.
 type Content struct {
 	Type     string          `json:"type"`
@@ -129,8 +140,49 @@ type Content struct {
 	Pause    float64         `json:"pause"`
 }
 
-// Load reads the cases of a directory: every .json file that is a list of them.
+// Cases reads the cases of the directory that TROUPE_TOOL_CASES names, or else of own. A
+// relative name begins at the top of the repository. other reports whether it is not own.
+func Cases(own string) (all []*Case, other bool, err error) {
+	dir := os.Getenv("TROUPE_TOOL_CASES")
+	if dir == "" {
+		all, err = Load(own)
+		return all, false, err
+	}
+	if !filepath.IsAbs(dir) {
+		top, err := top()
+		if err != nil {
+			return nil, true, err
+		}
+		dir = filepath.Join(top, dir)
+	}
+	if all, err = Load(dir); err != nil {
+		err = fmt.Errorf("TROUPE_TOOL_CASES=%s: %w", os.Getenv("TROUPE_TOOL_CASES"), err)
+	}
+	return all, true, err
+}
+
+// top is the directory of the module: a test runs in that of its package.
+func top() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no go.mod is in %s or above", dir)
+		}
+	}
+}
+
+// Load reads the cases of a directory: every .json file that is a list of them. Files that
+// are an object, such as one of schemas, are left out.
 func Load(dir string) ([]*Case, error) {
+	if _, err := os.ReadDir(dir); err != nil {
+		return nil, fmt.Errorf("read the directory of cases: %w", err)
+	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		return nil, err
@@ -141,12 +193,18 @@ func Load(dir string) ([]*Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		var list []json.RawMessage
-		if json.Unmarshal(text, &list) != nil {
-			continue // schemas and pages
+		if strings.HasPrefix(strings.TrimSpace(string(text)), "{") && json.Valid(text) {
+			continue
 		}
-		for _, raw := range list {
+		var list []json.RawMessage
+		if err := json.Unmarshal(text, &list); err != nil {
+			return nil, fmt.Errorf("%s is not a JSON list of cases: %w%s", f, err, lineOf(text, err))
+		}
+		for i, raw := range list {
 			c, err := decode(raw)
+			if err == nil && c.Name == "" {
+				err = fmt.Errorf("case %d has no name", i+1)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", f, err)
 			}
@@ -157,6 +215,15 @@ func Load(dir string) ([]*Case, error) {
 		return nil, fmt.Errorf("%s has no cases: .json files with lists of cases are expected", dir)
 	}
 	return all, nil
+}
+
+// lineOf says where in a file the syntax is wrong.
+func lineOf(text []byte, err error) string {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d)", 1+bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte{'\n'}))
 }
 
 func decode(raw json.RawMessage) (*Case, error) {

@@ -34,11 +34,15 @@ func short(s string) string {
 	return s
 }
 
-// Compare returns the differences, in the order of what matters most.
-func Compare(want, got *Observation) []Difference {
+// Compare returns the differences of a case, in the order of what matters most.
+func Compare(c *Case, want, got *Observation) []Difference {
 	var all []Difference
 	note := func(d Difference) { all = append(all, d) }
-	items("gates", want.Gates, got.Gates, note)
+	alone := c.alone()
+	items := func(channel string, want, got []Item, note func(Difference)) {
+		items(channel, want, together(want, got, alone), note)
+	}
+	items("gates", want.Gates, interleaved(want.Gates, got.Gates), note)
 	items("files", want.Files, got.Files, note)
 	if len(want.Reads) != len(got.Reads) {
 		note(Difference{"reads.requests", fmt.Sprint(len(want.Reads)), fmt.Sprint(len(got.Reads))})
@@ -89,10 +93,12 @@ func items(channel string, want, got []Item, note func(Difference)) {
 		if channel == "files" || channel == "result" {
 			return channel
 		}
+		if v, _ := i.Value.(map[string]any); channel == "reads" && i.Key == "text" && v["role"] == "system" {
+			return "reads.note" // not what the user said
+		}
 		kind, _, _ := strings.Cut(i.Key, ":")
 		return channel + "." + strings.ReplaceAll(kind, " ", "_")
 	}
-	got = together(want, got)
 	w, g := 0, 0
 	lone := func(wants, gots []Item) {
 		for _, i := range wants {
@@ -110,12 +116,12 @@ func items(channel string, want, got []Item, note func(Difference)) {
 	lone(want[w:], got[g:])
 }
 
-// together gives results of calls that stand side by side the order that the other has: of
-// calls that run together, any can end first.
-func together(want, got []Item) []Item {
+// together gives results that follow each other the order that the other has: of calls that
+// run together, any can end first. alone are the calls that run with no other.
+func together(want, got []Item, alone map[string]bool) []Item {
 	result := func(i Item) bool {
-		kind, _, _ := strings.Cut(i.Key, ":")
-		return kind == "tool_result" || kind == "result" || kind == "user/tool_result"
+		kind, id, _ := strings.Cut(i.Key, ":")
+		return !alone[id] && (kind == "tool_result" || kind == "result" || kind == "user/tool_result")
 	}
 	place := map[string]int{}
 	for i, w := range want {
@@ -129,6 +135,36 @@ func together(want, got []Item) []Item {
 		}
 		slices.SortStableFunc(got[from:to], func(a, b Item) int { return place[a.Key] - place[b.Key] })
 		from = to + 1
+	}
+	return got
+}
+
+// interleaved gives the gates of calls that run side by side the order that the other has: their
+// hooks overlap there, so either call may come first. The order of each call's own stays.
+func interleaved(want, got []Item) []Item {
+	type span struct{ first, last int }
+	place, spans := map[string]int{}, map[string]span{}
+	for i, w := range want {
+		place[w.Key] = i
+		kind, id, _ := strings.Cut(w.Key, ":")
+		if strings.HasPrefix(kind, "hook ") {
+			s, ok := spans[id]
+			if !ok {
+				s.first = i
+			}
+			spans[id] = span{s.first, i}
+		}
+	}
+	late := func(a, b Item) bool {
+		_, x, _ := strings.Cut(a.Key, ":")
+		_, y, _ := strings.Cut(b.Key, ":")
+		return x != "" && y != "" && x != y && place[a.Key] > place[b.Key] && spans[x].first < spans[y].last && spans[y].first < spans[x].last
+	}
+	got = slices.Clone(got)
+	for i := range got {
+		for j := i; j > 0 && late(got[j-1], got[j]); j-- {
+			got[j-1], got[j] = got[j], got[j-1]
+		}
 	}
 	return got
 }

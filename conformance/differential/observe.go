@@ -111,10 +111,18 @@ func (o *Observation) gate(c *Case, frame map[string]any, step func(any, string)
 		input, _ := request["input"].(map[string]any)
 		event := fmt.Sprint(input["hook_event_name"])
 		step(input["tool_use_id"], event)
-		o.Gates = append(o.Gates, Item{"hook " + event, map[string]any{"hook": index, "input": input}})
+		o.Gates = append(o.Gates, Item{hookKey(event, input), map[string]any{"hook": index, "input": input}})
 	default:
 		o.Frames = append(o.Frames, Item{fmt.Sprintf("control_request/%v", request["subtype"]), request})
 	}
+}
+
+// hookKey is the key of a hook's call: its event, and the tool's call that it is about, if any.
+func hookKey(event any, input map[string]any) string {
+	if id, ok := input["tool_use_id"].(string); ok {
+		return fmt.Sprintf("hook %v:%s", event, id)
+	}
+	return fmt.Sprintf("hook %v", event)
 }
 
 // hookIndex is the hook's place in the case; own is false for one of package sdk's own.

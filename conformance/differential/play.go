@@ -132,6 +132,16 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 			o.Effort = value
 		case "--fallback-model":
 			o.FallbackModel = value
+		case "--thinking":
+			o.Thinking = &session.Thinking{Type: value}
+		case "--max-thinking-tokens":
+			n, err := strconv.Atoi(value)
+			if err != nil {
+				return nil, err
+			}
+			o.MaxThinkingTokens = sdk.Some(n)
+		default:
+			return nil, fmt.Errorf("the player does not know the flag %s", name)
 		}
 	}
 	for i, h := range c.Hooks {

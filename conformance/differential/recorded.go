@@ -8,19 +8,14 @@ import (
 	"strings"
 )
 
-// Recorded reports how many results the recording of the case has; ok is false for a case
-// that was not recorded.
-func (c *Case) Recorded() (results int, ok bool) {
-	var r recording
-	err := json.Unmarshal(c.raw, &r)
-	return len(r.Result), err == nil && r.Requests != nil
-}
-
 // Recording is what Claude Code did when the case was recorded.
 func (c *Case) Recording() (*Observation, error) {
 	var r recording
 	if err := json.Unmarshal(c.raw, &r); err != nil {
 		return nil, fmt.Errorf("case %q: %w", c.Name, err)
+	}
+	if r.Requests == nil {
+		return nil, fmt.Errorf("case %q has no recording: requests is missing", c.Name)
 	}
 	n := &normal{ids: map[string]string{}}
 	o := &Observation{}
@@ -34,7 +29,7 @@ func (c *Case) Recording() (*Observation, error) {
 		o.Gates = append(o.Gates, Item{fmt.Sprintf("ask:%v", a["tool_use_id"]), n.value("", a)})
 	}
 	for _, h := range r.Hooks {
-		o.Gates = append(o.Gates, Item{fmt.Sprintf("hook %v", h.Input["hook_event_name"]), map[string]any{"hook": float64(h.Hook), "input": n.value("", h.Input)}})
+		o.Gates = append(o.Gates, Item{hookKey(h.Input["hook_event_name"], h.Input), map[string]any{"hook": float64(h.Hook), "input": n.value("", h.Input)}})
 	}
 	for _, s := range r.Structured {
 		o.Structured = append(o.Structured, Item{"result:" + s.ID, map[string]any{"value": n.value("", s.Value), "meta": n.value("", s.Meta)}})

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -48,6 +49,20 @@ func (s *script) answer(call modelapi.Call) modelapi.Reply {
 	return s.reply(&steps[n], fmt.Sprintf("toolu_%s%d", prefix, n))
 }
 
+// alone are the calls of the main script that run with no other, since they change something.
+func (c *Case) alone() map[string]bool {
+	ids := map[string]bool{}
+	for n := range c.Script {
+		for i, b := range c.Script[n].Content {
+			switch b.Name {
+			case "Edit", "NotebookEdit", "TaskCreate", "TaskUpdate", "TodoWrite", "Write":
+				ids[cmp.Or(b.ID, fmt.Sprintf("toolu_%d_%d", n, i))] = true
+			}
+		}
+	}
+	return ids
+}
+
 var subMarker = regexp.MustCompile(`\[\[sub:(\w+)\]\]`)
 
 // subagent is the key of the subagent whose conversation it is; "": the main one.
@@ -70,7 +85,7 @@ func (s *script) reply(step *Step, id string) modelapi.Reply {
 	for _, a := range step.Actions {
 		s.act(a.Do, a.Path, a.Text)
 	}
-	r := modelapi.Reply{Stop: step.Stop, Usage: step.Usage, Delta: step.Delta, Hang: step.Hang, Delay: seconds(step.Delay)}
+	r := modelapi.Reply{Stop: step.Stop, Usage: step.Usage, Delta: step.Delta, Hang: bool(step.Hang), Delay: seconds(step.Delay)}
 	for i, b := range step.Content {
 		r.Blocks = append(r.Blocks, s.block(&b, fmt.Sprintf("%s_%d", id, i)))
 	}
