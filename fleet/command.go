@@ -59,7 +59,11 @@ func (ws *workspaces) command(ctx context.Context, c command) (outputs, error) {
 		spawner = ws.rt.Spawner()
 	}
 	env := slices.Concat(whole, c.env, []string{ws.marker + "=1"})
-	p, err := spawner.Spawn(ctx, session.Command{Names: []string{c.name}, Args: c.args, Dir: c.dir, Env: env})
+	names := []string{c.name}
+	if c.name == "sh" {
+		names = append(names, "/bin/sh") // a PATH may lack it
+	}
+	p, err := spawner.Spawn(ctx, session.Command{Names: names, Args: c.args, Dir: c.dir, Env: env})
 	if err != nil {
 		return outputs{}, err
 	}

@@ -41,6 +41,16 @@ func TestSetupsAtATime(t *testing.T) {
 	}
 }
 
+// Commands of a job run in a shell, also if PATH has none.
+func TestASetupWithoutAShellOnPath(t *testing.T) { //nolint:paralleltest // it sets the environment
+	t.Setenv("PATH", t.TempDir())
+	results, err := collect(t, fleet.Job{
+		Tasks: tasks(1), Options: backend(), Attempts: 1, Out: t.TempDir(), Workspace: &fleet.Workspace{Kind: fleet.WorkspaceCopy, From: t.TempDir(), Setup: "true"},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
+}
+
 // The attempt after a Setup that failed does not go on in its workspace.
 func TestASetupThatFails(t *testing.T) {
 	t.Parallel()
