@@ -41,6 +41,7 @@ func TestRefusedRequests(t *testing.T) {
 		"404":                 {404, nil, `{"error":{"message":"no such model","code":"model_not_found","type":"invalid_request_error"}}`, "no such model", model.Invalid, -1, false},
 		"400, too long":       {400, nil, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 5 maximum"}}`, "too long", model.TooLong, -1, false},
 		"400, too long, chat": {400, nil, `{"error":{"code":"context_length_exceeded","type":"invalid_request_error","message":"x"}}`, "x", model.TooLong, -1, false},
+		"400, Ollama":         {400, nil, `{"error":{"message":"m does not support tools","type":"api_error","param":null,"code":null}}`, "400 m does not support tools", model.Invalid, -1, false},
 		"400, llama.cpp":      {400, nil, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, "context", model.TooLong, -1, false},
 		"413":                 {413, nil, ``, "413", model.TooLong, -1, false},
 		"408":                 {408, nil, ``, "408", model.Invalid, -1, true},

@@ -219,7 +219,7 @@ func classOf(status int, kind, message string) Class {
 	case status == http.StatusRequestEntityTooLarge,
 		has("prompt is too long", "context length", "context window", "maximum context", "context size", "too many tokens"):
 		return TooLong
-	case status > http.StatusBadRequest && status < http.StatusInternalServerError: // whatever it calls it
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError: // whatever it calls it: Ollama says api_error
 		return Invalid
 	case status >= http.StatusInternalServerError, kind == "api_error", kind == "server_error", kind == "internal":
 		return Server

@@ -36,7 +36,10 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 			return nil, err
 		case !what.Local() && what.Stores:
 			if d, ok := what.Dialect.(dialect.Isolator); ok {
-				root = d.ConfigDir(&data).Path
+				dir := d.ConfigDir(&data)
+				if root = dir.Path; root == "" && o.SessionStore == nil {
+					return nil, noHome(o.Backend.AgentName(), dir.Variable)
+				}
 			}
 		case !what.Local():
 			return nil, &ConfigError{Option: "Backend", Backend: o.Backend.AgentName(), Problem: "keeps no session files on this machine",
@@ -52,10 +55,14 @@ func Sessions(o *Options) (*transcript.Sessions, error) {
 		})
 	}
 	if root == "" && o.SessionStore == nil {
-		return nil, &ConfigError{Option: "Env", Backend: vendorName(vendor), Problem: "has no HOME, so nobody can say where the sessions are",
-			Fix: "set HOME, or " + configVariable(vendor)}
+		return nil, noHome(vendorName(vendor), configVariable(vendor))
 	}
 	return &transcript.Sessions{Vendor: vendor, Root: root, Dir: o.Cwd, ProjectName: name, Store: o.SessionStore}, nil
+}
+
+// noHome says that the directory of an agent's sessions is not known. variable names it.
+func noHome(agent, variable string) error {
+	return &ConfigError{Option: "Env", Backend: agent, Problem: "has no HOME, so the directory of the sessions is not known", Fix: "set HOME, or " + variable}
 }
 
 func vendorName(v transcript.Vendor) string {

@@ -96,6 +96,16 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 	assert.Contains(t, all[len(all)-1], `"thinking":"hm"`)
 }
 
+// Without a home, the sessions are not those of Claude Code.
+func TestSessionsWithoutAHome(t *testing.T) {
+	t.Parallel()
+	_, err := sdk.Sessions(&sdk.Options{
+		Backend:  embedded.New(embedded.Config{Model: model.NewOpenAI(model.OpenAIConfig{}), Name: "m"}),
+		CleanEnv: true, Env: map[string]string{"CLAUDE_CONFIG_DIR": t.TempDir()},
+	})
+	require.ErrorContains(t, err, "option Env (embedded): has no HOME, so the directory of the sessions is not known; set HOME, or TROUPE_EMBEDDED_DIR")
+}
+
 func TestSessionsAreReadable(t *testing.T) {
 	t.Parallel()
 	server, o := started(t, modelapi.Say(modelapi.Text("done")))

@@ -106,6 +106,9 @@ func (s *settings) defaultAgent(getenv func(string) string) error {
 		s.agent = found[0]
 	case len(found) > 1:
 		return &usageError{"there is more than one agent: " + strings.Join(found, ", "), "say which with --agent"}
+	case strings.Contains(s.opts.Model, "/"): // a provider is meant
+		_, err := model.ParseRef(s.opts.Model)
+		return &usageError{problem: fmt.Sprintf("--model: %v; and %s", err, noneOnPath)}
 	case s.opts.Model != "":
 		return &usageError{fmt.Sprintf("--model: %q is the name of a model alone, and %s", s.opts.Model, noneOnPath), "for the embedded agent write " + modelForms}
 	default:

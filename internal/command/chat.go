@@ -232,7 +232,7 @@ func (t *chat) turn(ctx context.Context, line string) error {
 	}
 	t.failed = err != nil && ctx.Err() == nil && t.state.Load() != interrupted
 	if t.failed {
-		t.console.note("%v", err)
+		t.console.note("%s", t.settings.advised(err.Error(), nil, result))
 	}
 	t.state.Store(atPrompt)
 	return nil

@@ -40,18 +40,27 @@ func (s *settings) placeDemonstration(getenv func(string) string, c *console) er
 		return nil
 	}
 	if s.opts.Cwd != "" && !s.quiet {
-		c.note("%s is not used: the demonstration works in a directory of its own", s.inTerms("Cwd"))
+		c.note("%s is not used: the demonstration works in a temporary directory", s.inTerms("Cwd"))
 	}
 	dir := demo.Home(s.variable(getenv), s.opts.Resume)
 	if dir == "" {
 		var err error
-		if dir, err = os.MkdirTemp(getenv("TMPDIR"), "troupe-demo-"); err != nil {
+		if dir, err = temporary(getenv); err != nil {
 			return err
 		}
 	}
 	s.demo.where, s.opts.Cwd = dir, dir
 	s.opts.Backend = demo.New(demo.Config{InCwd: true})
 	return demo.Project(dir)
+}
+
+// temporary makes a directory for the demonstration.
+func temporary(getenv func(string) string) (string, error) {
+	dir, err := os.MkdirTemp(getenv("TMPDIR"), "troupe-demo-")
+	if err != nil {
+		return "", fmt.Errorf("the demonstration needs a temporary directory: %w; set TMPDIR to a directory that can be written", err)
+	}
+	return dir, nil
 }
 
 // placeDemonstrations has the tasks of a job work in copies: of the demonstration's project,
@@ -73,7 +82,7 @@ func (s *settings) placeDemonstrations(getenv func(string) string) error {
 	if !own(job.Workspace) {
 		return nil
 	}
-	dir, err := os.MkdirTemp(getenv("TMPDIR"), "troupe-demo-")
+	dir, err := temporary(getenv)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestTheDemonstrationLeavesTheUsersDirectoryAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "words.sh"), []byte("mine"), 0o600))
 	w := newUser(t, nil)
 	require.Equal(t, exitOK, w.run("run", "--yes", "--cwd", dir, "-e", "HOME="+t.TempDir(), "-e", "XDG_STATE_HOME="+t.TempDir(), "Write hello.txt, delete words.sh, and fix the test."), w.err)
-	assert.Contains(t, w.err.String(), "troupe: --cwd is not used: the demonstration works in a directory of its own\n")
+	assert.Contains(t, w.err.String(), "troupe: --cwd is not used: the demonstration works in a temporary directory\n")
 	assert.FileExists(t, filepath.Join(placeOf(t, w), "hello.txt"))
 	assert.Equal(t, "mine", contentOf(t, dir, "words.sh"))
 	entries, err := os.ReadDir(dir)

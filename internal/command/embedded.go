@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // Variables of the environment that the embedded agent takes its model from.
@@ -84,4 +87,42 @@ func (s *settings) tellEndpoint(c *console) {
 		budget = fmt.Sprintf("at most $%g", limit)
 	}
 	c.note("the embedded agent asks %s at %s, with %s; budget: %s", s.opts.Model, s.endpoint, key, budget)
+}
+
+// advised adds to the reason for the end of a session with the embedded agent what to do about
+// it. The agent's messages are those of Claude Code, which knows neither the endpoint nor the
+// key's variable.
+func (s *settings) advised(why string, err error, result *sdk.ResultMessage) string {
+	if s == nil || s.endpoint == "" && s.demo == nil {
+		return why
+	}
+	if fix := s.advice(err, result); fix != "" {
+		return strings.TrimRight(why, ".") + "; " + fix
+	}
+	return why
+}
+
+func (s *settings) advice(err error, result *sdk.ResultMessage) string {
+	switch {
+	case err != nil && strings.Contains(err.Error(), "No conversation found"):
+		return "troupe sessions list --agent embedded lists the stored sessions"
+	case result == nil || !result.Failed():
+		return ""
+	case strings.Contains(result.Text(), "the session cannot be stored"):
+		return "set TROUPE_EMBEDDED_DIR to a directory that can be written"
+	}
+	switch result.APIErrorStatus {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		if s.key == "" {
+			return s.endpoint + " wants a key: set " + keyVariable
+		}
+		return "check the key in " + s.key + ", which was sent to " + s.endpoint
+	case http.StatusNotFound:
+		return fmt.Sprintf("check that %s is the URL of the API (it ends with /v1 at most servers), and that the server has the model %s", s.endpoint, s.opts.Model)
+	case 0:
+		if strings.Contains(result.Text(), "Connection error") {
+			return "check that a server runs at " + s.endpoint
+		}
+	}
+	return ""
 }

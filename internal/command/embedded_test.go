@@ -77,6 +77,53 @@ func TestRunWithTheEmbeddedAgent(t *testing.T) {
 	assert.Contains(t, bodies[1], `{"role":"assistant","content":null,"tool_calls":[`, "an answer without an id is part of the conversation")
 }
 
+// A failure of the embedded agent says where it is, and what to do.
+func TestFailuresOfTheEmbeddedAgentSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch strings.Split(r.URL.Path, "/")[1] {
+		case "wrong":
+			w.WriteHeader(http.StatusUnauthorized)
+		case "unknown":
+			w.WriteHeader(http.StatusNotFound)
+		case "toolless":
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"error":{"message":"m does not support tools","type":"api_error"}}`))
+		}
+	}))
+	t.Cleanup(server.Close)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for name, c := range map[string]struct {
+		url, dir, key string
+		flags         []string
+		code          int
+		want          string
+	}{
+		"wrong key":     {server.URL + "/wrong", "", "k", nil, exitResult, "; check the key in TROUPE_MODEL_KEY, which was sent to " + server.URL + "/wrong\n"},
+		"no key":        {server.URL + "/wrong", "", "", nil, exitResult, "; " + server.URL + "/wrong wants a key: set TROUPE_MODEL_KEY\n"},
+		"unknown model": {server.URL + "/unknown", "", "", nil, exitResult, "; check that " + server.URL + "/unknown is the URL of the API (it ends with /v1 at most servers), and that the server has the model m\n"},
+		"no tools":      {server.URL + "/toolless", "", "", nil, exitResult, "(api_error): API Error: 400 m does not support tools\n"},
+		"no server":     {closed.URL, "", "", nil, exitResult, "; check that a server runs at " + closed.URL + "\n"},
+		"no session":    {server.URL, "", "", []string{"--resume", "00000000-0000-4000-8000-000000000000"}, exitStart, "; troupe sessions list --agent embedded lists the stored sessions\n"},
+		"no directory":  {server.URL, file, "", nil, exitResult, "; set TROUPE_EMBEDDED_DIR to a directory that can be written\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			w.getenv = func(name string) string { return map[string]string{"TROUPE_MODEL_KEY": c.key}[name] }
+			if c.dir == "" {
+				c.dir = t.TempDir()
+			}
+			args := append([]string{"run", "--model", c.url + "#m", "--cwd", t.TempDir(), "--env", "TROUPE_EMBEDDED_DIR=" + c.dir, "--env", "CLAUDE_CODE_MAX_RETRIES=0"}, c.flags...)
+			assert.Equal(t, c.code, w.run(append(args, "hi")...), w.err.String())
+			assert.Contains(t, w.err.String(), c.want)
+		})
+	}
+}
+
 // The budget of a job ends a turn of the embedded agent, not only the tasks after it.
 func TestABudgetEndsATurnOfTheEmbeddedAgent(t *testing.T) {
 	t.Parallel()

@@ -113,8 +113,10 @@ func (o outcome) code() int {
 // reported says that the reason for the exit code is on stderr already.
 func (o outcome) reported() bool { return o.failed && o.err == nil && o.signal == nil }
 
-// why says what the exit code is about.
-func (o outcome) why() string {
+// why says what the exit code is about, and what to do if that is known.
+func (o outcome) why() string { return o.settings.advised(o.reason(), o.err, o.result) }
+
+func (o outcome) reason() string {
 	switch code := o.code(); {
 	case o.signal == os.Interrupt:
 		return "interrupted"

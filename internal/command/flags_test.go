@@ -149,6 +149,8 @@ func TestChooseAgent(t *testing.T) {
 		"a variable, no endpoint":    {env{"PATH": bin}, "", "VAR gpt-5", "", "TROUPE_MODEL: "},
 		"a model of the program":     {env{"PATH": bin}, "", "sonnet", "claude", ""},
 		"a model of none":            {nil, "", "sonnet", "", `"sonnet" is the name of a model alone`},
+		"a provider of none":         {nil, "", "foo/bar", "", `no provider is called "foo"`},
+		"a provider without a name":  {nil, "", "anthropic/", "", "it has no name"},
 		"the model of a named agent": {nil, "claude", "anthropic/x", "claude", ""},
 		"an endpoint, no model":      {env{"PATH": bin}, "", "http://localhost:1/v1", "", "no model is named after a #"},
 		"one that Bedrock names":     {env{"PATH": bin}, "", "arn:aws:bedrock:us-east-1:1:inference-profile/x", "claude", ""},
