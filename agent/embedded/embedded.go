@@ -18,14 +18,14 @@ const Name = "embedded"
 type Config struct {
 	// Model makes the requests. It is shared by all sessions of the backend.
 	Model model.Model
-	// Name is the model's name in requests. Options.Model replaces it; one of both is
+	// Name is the model's name in requests. Options.Model replaces it. One of the two is
 	// required.
 	Name string
 	// Profiles say what is known of models: window, output cap, prices; nil: those built in.
 	// Commands do not get the variables that they name as those of keys; Options.UnsetEnv
 	// names others.
 	Profiles *model.Profiles
-	// MaxTokens limits an answer; 0: what the profile of the model says, or 8,192.
+	// MaxTokens limits an answer, in tokens; 0: what the profile of the model says, or 8,192.
 	MaxTokens int
 	// Dir is where sessions are stored, in Claude Code's format: package transcript reads
 	// them with this as Sessions.Root. "": $XDG_STATE_HOME/troupe of the session's
@@ -39,11 +39,13 @@ type Config struct {
 	// followed, and imports (@file) are not read. It has no effect if Options.SystemPrompt
 	// replaces the prompt.
 	Instructions bool
-	// Retries is how often a request is repeated that may succeed later; 0: 10, below 0: never.
+	// Retries is how often a request that may succeed later is repeated; 0: 10, below 0: never.
+	// The variable CLAUDE_CODE_MAX_RETRIES of the session's environment replaces it.
 	Retries int
 }
 
-// New returns the backend. A mistake in c is reported with those in the session's options.
+// New returns the backend. It is safe for concurrent use, and its sessions share tools, rules
+// and c.Model, so make one for all. A mistake in c is a session.ConfigError of each session.
 func New(c Config) session.Backend {
 	if c.Profiles == nil {
 		c.Profiles = model.DefaultProfiles()

@@ -31,7 +31,7 @@ import (
 
 func main() {
 	name := flag.String("model", "", "anthropic/NAME, openai/NAME or URL#NAME; default: the demonstration")
-	dir := flag.String("dir", ".", "where the agent of -model works; the demonstration has a directory of its own")
+	dir := flag.String("dir", ".", "where the agent of -model works; the demonstration works in a temporary directory")
 	flag.Parse()
 	prompt := "Run the tests, and fix what fails."
 	if flag.NArg() > 0 {

@@ -36,7 +36,7 @@ type Config struct {
 	InCwd bool
 }
 
-// New returns the backend. Its calls need the rules of [Rules].
+// New returns the backend. Its calls need the rules of [Rules]. It is safe for concurrent use.
 func New(c Config) session.Backend {
 	free := &model.Profiles{Models: []model.ModelProfile{{Match: "*", Price: &model.Price{}}}}
 	return &service{c, embedded.New(embedded.Config{
