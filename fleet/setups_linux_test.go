@@ -41,7 +41,7 @@ func TestSetupsAtATime(t *testing.T) {
 	}
 }
 
-// Commands of a job run in a shell, also if PATH has none.
+// Commands of a job run in a shell, also without one on PATH.
 func TestASetupWithoutAShellOnPath(t *testing.T) { //nolint:paralleltest // it sets the environment
 	t.Setenv("PATH", t.TempDir())
 	results, err := collect(t, fleet.Job{
