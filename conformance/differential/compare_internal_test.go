@@ -187,7 +187,7 @@ func TestOrderOfHooks(t *testing.T) {
 	}
 }
 
-// What a recording says of a long text is compared: its length, and its sum or beginning.
+// The comparison takes long texts by their length, and by their sum or beginning, as recordings have them.
 func TestLongTextsAreCompared(t *testing.T) {
 	t.Parallel()
 	cut := object{"cut": true, "len": 5.0, "sha256": "f2ca1bb6c7e907d0"}
@@ -290,7 +290,7 @@ func TestTheListOfCasesThatDiffer(t *testing.T) {
 	}
 }
 
-// A directory without cases, and one with a file that is no list of them, says so.
+// A directory without cases, and one with a file that has no list of cases, is an error that says so.
 func TestDirectoriesOfCases(t *testing.T) { //nolint:paralleltest // it sets the environment
 	dir := t.TempDir()
 	load := func() ([]*Case, error) {
