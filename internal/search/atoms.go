@@ -56,20 +56,24 @@ func (p *patternParser) count() error {
 	if to >= 0 && to < from {
 		return p.bad(start, p.pos, "invalid repetition count range, the start must be <= the end")
 	}
-	p.add(repeated(of, from, to) + lazy)
+	text := repeated(of, from, to)
+	if p.written += len(text); p.written > maxWritten {
+		return p.bad(0, len(p.src), tooLarge)
+	}
+	p.add(text + lazy)
 	return nil
 }
 
 // repeated is a counted repetition, in parts that package regexp takes. to is -1 without a limit.
 func repeated(of string, from, to int) string {
 	var b strings.Builder
-	for ; from > maxCount; from -= maxCount {
+	for ; from > maxCount && b.Len() <= maxWritten; from -= maxCount {
 		fmt.Fprintf(&b, "%s{%d}", of, maxCount)
 		if to > 0 {
 			to -= maxCount
 		}
 	}
-	for ; to > maxCount; to -= maxCount {
+	for ; to > maxCount && b.Len() <= maxWritten; to -= maxCount {
 		fmt.Fprintf(&b, "%s{%d,%d}", of, from, maxCount)
 		from = 0
 	}
@@ -79,13 +83,10 @@ func repeated(of string, from, to int) string {
 	default:
 		fmt.Fprintf(&b, "%s{%d,%d}", of, from, to)
 	}
-	if b.Len() > maxWritten {
-		return of + "{100000}" // package regexp says that it is too large
-	}
 	return "(?:" + b.String() + ")"
 }
 
-// maxWritten limits what a large count becomes, in bytes.
+// maxWritten limits what large counts become, in bytes.
 const maxWritten = 1 << 20
 
 func (p *patternParser) decimal(problem string) (int, error) {

@@ -95,16 +95,20 @@ type level struct {
 	name  string // in the directory above
 	above bool   // it is above the one that is searched
 	repo  bool   // it has a .git
+	size  int64  // bytes of its ignore files, and of those above
 
 	own, plain, git, exclude rules // .rgignore, .ignore, .gitignore, .git/info/exclude
 }
 
-// maxIgnoreFile is the size up to which an ignore file is read.
+// maxIgnoreFile is the size up to which ignore files are read: of a directory and all above it.
 const maxIgnoreFile = 1 << 20
 
 // levelOf reads the ignore files of a directory.
 func levelOf(up *level, name string, root *os.Root) *level {
 	l := &level{up: up, name: name}
+	if up != nil {
+		l.size = up.size
+	}
 	read := func(name string) rules {
 		info, err := root.Lstat(name)
 		if err != nil || !info.Mode().IsRegular() {
@@ -115,7 +119,8 @@ func levelOf(up *level, name string, root *os.Root) *level {
 			return nil
 		}
 		defer func() { _ = f.Close() }() // it was read
-		text, _ := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+		text, _ := io.ReadAll(io.LimitReader(f, maxIgnoreFile-l.size))
+		l.size += int64(len(text))
 		return parseRules(text)
 	}
 	if _, err := root.Lstat(".git"); err == nil {

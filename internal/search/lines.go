@@ -44,9 +44,11 @@ const (
 	maxLine   = 32 << 20 // of a line: a longer one is searched in parts
 	maxWhole  = 64 << 20 // of a file that is searched as a whole, for matches over lines and UTF-16
 	maxTries  = 1000     // matches over lines before lines are looked at one by one
+	maxHeld   = 16 << 20 // bytes of lines that may be context of a match
+	maxWork   = 1 << 30  // steps of a search that nothing ends before it is done
 )
 
-// ErrTooLarge says that a file is larger than what is searched as a whole.
+// ErrTooLarge says that a file is larger than what is searched as a whole, for that pattern.
 var ErrTooLarge = errors.New("the file is too large for matches that span lines")
 
 // Search searches a file from its beginning.
@@ -71,7 +73,7 @@ func (p *Pattern) Search(ctx context.Context, file io.Reader, s Scan) (Found, er
 	}
 	whole := slices.Concat(head, rest)
 	switch {
-	case len(whole) > maxWhole:
+	case len(whole) > maxWhole, p.multi && p.steps*len(whole) > 4*maxWork:
 		return f.found, ErrTooLarge
 	case wide:
 		whole = fromUTF16(whole)
@@ -113,6 +115,7 @@ type finder struct {
 	shown  int      // the number of the last line that was shown
 	after  int      // lines of context that are still to be shown
 	held   [][]byte // lines that may be context of a match
+	size   int      // bytes of them
 	tries  int
 	found  Found
 }
@@ -138,8 +141,11 @@ func (f *finder) stream(buf []byte, file io.Reader, last bool) error {
 		if !last && end < maxLine {
 			end = bytes.LastIndexByte(buf, '\n') + 1
 		}
-		if !f.lines(buf[:end]) || last {
+		if !f.lines(buf[:end]) {
 			return nil
+		}
+		if last {
+			return f.ctx.Err() // it may have ended the search of this chunk
 		}
 		f.read += int64(end)
 		rest := len(buf) - end
@@ -179,19 +185,19 @@ func (f *finder) next(buf []byte, pos int) (start, end int) {
 	for pos < len(buf) {
 		if f.tries > maxTries {
 			end = lineEnd(buf, pos)
-			if f.p.re.Match(buf[pos:end]) {
+			if f.find(buf[pos:end]) != nil {
 				return pos, end
 			}
 			pos = end + 1
 			continue
 		}
-		at := f.p.re.FindIndex(buf[pos:])
+		at := f.find(buf[pos:])
 		if at == nil || pos+at[0] >= len(buf) {
 			break
 		}
 		start = bytes.LastIndexByte(buf[:pos+at[0]], '\n') + 1
 		end = lineEnd(buf, start)
-		if pos+at[1] <= end || f.p.re.Match(buf[start:end]) {
+		if pos+at[1] <= end || f.find(buf[start:end]) != nil {
 			return start, end
 		}
 		f.tries++
@@ -200,12 +206,40 @@ func (f *finder) next(buf []byte, pos int) (start, end int) {
 	return len(buf), len(buf)
 }
 
+// find is the first match; nil also if ctx ends while a large program looks for it.
+func (f *finder) find(buf []byte) []int {
+	if f.p.steps*len(buf) <= maxWork {
+		return f.p.re.FindIndex(buf)
+	}
+	return f.p.re.FindReaderIndex(&runes{ctx: f.ctx, rest: buf})
+}
+
+// runes reads text until ctx ends.
+type runes struct {
+	ctx  context.Context //nolint:containedctx // of the search
+	rest []byte
+	n    int
+}
+
+// ReadRune implements [io.RuneReader].
+func (r *runes) ReadRune() (c rune, size int, err error) {
+	if r.n++; len(r.rest) == 0 || r.n%1024 == 0 && r.ctx.Err() != nil {
+		return 0, 0, io.EOF
+	}
+	c, size = utf8.DecodeRune(r.rest)
+	r.rest = r.rest[size:]
+	return c, size, nil
+}
+
 func lineEnd(buf []byte, start int) int {
 	if i := bytes.IndexByte(buf[start:], '\n'); i >= 0 {
 		return start + i
 	}
 	return len(buf)
 }
+
+// perLine is what a line takes that is held, beside its text.
+const perLine = 32
 
 // gap takes lines without a match: some are context.
 func (f *finder) gap(buf []byte) bool {
@@ -226,17 +260,20 @@ func (f *finder) gap(buf []byte) bool {
 		return true
 	}
 	var last [][]byte // from the end
-	for len(buf) > 0 && len(last) < f.Before {
+	for size := 0; len(buf) > 0 && len(last) < f.Before && size <= maxHeld; {
 		buf = bytes.TrimSuffix(buf, []byte{'\n'})
 		start := bytes.LastIndexByte(buf, '\n') + 1
 		last = append(last, bytes.Clone(buf[start:]))
+		size += perLine + len(buf) - start
 		buf = buf[:start]
 	}
-	if keep := f.Before - len(last); len(f.held) > keep {
-		f.held = f.held[len(f.held)-keep:]
+	for _, l := range slices.Backward(last) {
+		f.held = append(f.held, l)
+		f.size += perLine + len(l)
 	}
-	for i := len(last) - 1; i >= 0; i-- {
-		f.held = append(f.held, last[i])
+	for len(f.held) > f.Before || f.size > maxHeld {
+		f.size -= perLine + len(f.held[0])
+		f.held = f.held[1:]
 	}
 	return true
 }
@@ -254,7 +291,7 @@ func (f *finder) match(line []byte, at int64) bool {
 			return false
 		}
 	}
-	f.held, f.after = nil, f.After
+	f.held, f.size, f.after = nil, 0, f.After
 	if i := bytes.IndexByte(line, 0); i >= 0 {
 		if f.found.NUL < 0 {
 			f.found.NUL = at + int64(i)
@@ -265,7 +302,7 @@ func (f *finder) match(line []byte, at int64) bool {
 	if !f.Parts {
 		return f.show(line, false)
 	}
-	for _, m := range f.p.re.FindAllIndex(line, -1) {
+	for _, m := range f.p.re.FindAllIndex(line, maxMatches) {
 		if !f.show(line[m[0]:m[1]], false) {
 			return false
 		}
@@ -344,7 +381,7 @@ func (f *finder) matched(buf []byte, start, end int, matches [][]int) bool {
 			return false
 		}
 	}
-	f.held, f.after = nil, f.After
+	f.held, f.size, f.after = nil, 0, f.After
 	if !f.Parts {
 		return f.each(buf[start:end])
 	}

@@ -2,15 +2,22 @@ package search
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
 // Pattern is a regular expression in ripgrep's syntax.
 type Pattern struct {
 	re    *regexp.Regexp
+	steps int  // of its program, which a byte of text can take
 	multi bool // matches can span lines
 	never bool // it wants a newline, which no line has
 }
+
+const (
+	maxPattern = 64 << 10 // characters of a pattern
+	maxProgram = 20000    // steps of what it is compiled to: a large one takes as long for each byte
+)
 
 // SyntaxError is a pattern that cannot be read. Its text is ripgrep's.
 type SyntaxError struct {
@@ -33,6 +40,7 @@ func (e *SyntaxError) Error() string {
 }
 
 const (
+	tooLarge      = "the pattern is too large"
 	lookaround    = "look-around, including look-ahead and look-behind, is not supported"
 	backreference = "backreferences are not supported"
 )
@@ -40,6 +48,9 @@ const (
 // Compile compiles a pattern. fold takes upper and lower case as the same. multi lets matches
 // span lines, and . match a newline.
 func Compile(pattern string, fold, multi bool) (*Pattern, error) {
+	if len(pattern) > maxPattern {
+		return nil, &SyntaxError{Pattern: strings.ToValidUTF8(pattern[:100], "") + "...", Problem: tooLarge}
+	}
 	p := &patternParser{src: []rune("(?:" + pattern + ")"), multi: multi, names: map[string]int{}}
 	text, err := p.parse()
 	if err != nil {
@@ -52,11 +63,22 @@ func Compile(pattern string, fold, multi bool) (*Pattern, error) {
 	if multi {
 		flags += "s"
 	}
+	bad := func(problem string) error {
+		return &SyntaxError{Pattern: string(p.src), End: len(p.src), Problem: problem}
+	}
+	tree, err := syntax.Parse(flags+")"+text, syntax.Perl)
+	if err != nil {
+		return nil, bad(err.Error()) // too large
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil || len(program.Inst) > maxProgram {
+		return nil, bad(tooLarge)
+	}
 	re, err := regexp.Compile(flags + ")" + text)
 	if err != nil {
-		return nil, &SyntaxError{Pattern: string(p.src), End: len(p.src), Problem: err.Error()} // too large
+		return nil, bad(err.Error())
 	}
-	return &Pattern{re: re, multi: multi, never: p.newline && !multi}, nil
+	return &Pattern{re: re, steps: len(program.Inst), multi: multi, never: p.newline && !multi}, nil
 }
 
 // patternParser reads a pattern as the Rust crate regex-syntax does, so that the same patterns
@@ -69,6 +91,7 @@ type patternParser struct {
 	verbose bool // the flag x is set
 	stack   []frame
 	names   map[string]int // of groups: where they stand
+	written int            // bytes of the counted repetitions
 }
 
 // frame is a group that is open, or the whole.

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -48,6 +49,9 @@ func (f *File) Open() (*os.File, error) { return Open(f.root, f.Info.Name(), f.I
 // maxDepth is how many directories deep a tree is searched: each has a file descriptor.
 const maxDepth = 256
 
+// maxGlobs is how many wildcards a tree may have.
+const maxGlobs = 1000
+
 // BadTypeError is a file type that does not exist.
 type BadTypeError struct{ Type string }
 
@@ -58,6 +62,9 @@ func (e *BadTypeError) Error() string { return "unrecognized file type: " + e.Ty
 // those of visit and ctx, of Dir, and of wildcards and types, before the first visit.
 func (t *Tree) Walk(ctx context.Context, visit func(*File) error) error {
 	w := &walker{ctx: ctx, visit: visit, ignores: t.Ignores}
+	if len(t.Globs) > maxGlobs {
+		return &WildcardError{t.Globs[0], "there are more than " + strconv.Itoa(maxGlobs)}
+	}
 	for _, g := range t.Globs {
 		r, err := parseIgnore(g)
 		if err != nil {

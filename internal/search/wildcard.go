@@ -38,10 +38,16 @@ func (e *WildcardError) Error() string {
 	return "error parsing glob '" + e.Glob + "': " + e.Problem
 }
 
+// maxWildcard limits wildcards, in bytes, as Linux limits paths.
+const maxWildcard = 4096
+
 // parseWildcard reads a wildcard: ? and * match within a directory, ** over directories,
 // [a-z] a character, {a,b} one of several, and a backslash takes a character as it is. written
 // is the wildcard as its author wrote it.
 func parseWildcard(glob, written string) (*wildcard, error) {
+	if len(glob) > maxWildcard {
+		return nil, &WildcardError{strings.ToValidUTF8(written[:100], "") + "...", "it is too long"}
+	}
 	p := &wildcardParser{rest: glob, groups: [][]string{nil}}
 	if problem := p.parse(); problem != "" {
 		return nil, &WildcardError{written, problem}
