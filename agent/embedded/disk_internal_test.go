@@ -22,7 +22,7 @@ import (
 // A tool whose disk fails changes nothing, and leaves nothing behind.
 func TestToolsOnADiskThatFails(t *testing.T) {
 	t.Parallel()
-	for _, op := range []string{diskRead, diskMake, diskWrite, diskRename} {
+	for _, op := range []string{diskRead, diskMake, diskWrite, diskSync, diskRename} {
 		root := t.TempDir()
 		path := filepath.Join(root, "a.txt")
 		require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))

@@ -166,7 +166,7 @@ func (h *hands) replace(u *spot, path string, before *document, content []byte, 
 		err = f.Chmod(mode)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = h.disk.sync(f, part)
 	}
 	if closed := f.Close(); err == nil {
 		err = closed

@@ -130,11 +130,9 @@ func (f *file) sync() error {
 	}
 	f.dirty, f.syncing = false, true
 	f.mu.Unlock()
-	if err = f.disk.ask(diskSync, name); err == nil {
-		err = out.Sync()
-	}
+	err = f.disk.sync(out, name)
 	if err == nil && !named {
-		err = durable.Files(nil).SyncDir(filepath.Dir(name))
+		err = f.disk.syncDir(filepath.Dir(name))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
