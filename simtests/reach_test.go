@@ -30,7 +30,7 @@ func everyFault() []simtests.Fault {
 		simtests.AnswerTwice(0.3), simtests.AnswerMissing(0.2), simtests.AnswerLate(0.3), simtests.AnswersReordered(0.3),
 		simtests.SlowCallback(0.1, "", 20*time.Second), simtests.PanicCallback(0.05, "PreToolUse"), simtests.GoexitCallback(0.05, "CanUseTool"),
 		simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.05, ""), simtests.OutliveCallback(0.03, "", 3*time.Minute),
-		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.KillStep(0.0005), simtests.KillFleet(0.05), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
+		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.KillStep(0.0015), simtests.KillFleet(0.05), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.001),
 		simtests.TranscriptMissing(0.2), simtests.TranscriptTruncated(0.3), simtests.TranscriptUnsynced(0.5, time.Second), simtests.ConsumerStalls(0.1, 5*time.Second), simtests.ConsumerLeaves(0.02),
 	}
 }
@@ -255,7 +255,7 @@ func TestReach(t *testing.T) {
 	if got.Failed || got.Histories < 100 {
 		return // the exploration says why; a few histories show nothing
 	}
-	few := (got.Histories + 149) / 150
+	few := (got.Histories + 99) / 100
 	for s := session.StateAdmitting; s <= session.StateFailed; s++ {
 		assert.GreaterOrEqual(t, got.States[s.String()], few, "the state %s was reached in %d of %d histories", s, got.States[s.String()], got.Histories)
 	}
