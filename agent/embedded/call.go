@@ -34,7 +34,7 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		a, err := t.once(l, done.limit)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		e, ok := errors.AsType[*model.Error](err)
-		if err != nil {
+		if err != nil && !a.whole {
 			t.lost(l, a)
 		}
 		if err == nil || !ok || l.Err() != nil {
@@ -124,6 +124,9 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		return t.cfg.Model.Stream(ctx, r, emit)
 	})
 	for batch, err := range events {
+		if err != nil && a.whole {
+			return &a, afterWhole(l, &a, err)
+		}
 		if err != nil {
 			t.interrupted(l, &a)
 			return &a, err
@@ -147,7 +150,7 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 				a.blocks, a.took = append(a.blocks, *e.Block), append(a.took, now.Sub(last))
 				last = now
 			case model.Stop:
-				a.stop = e.StopReason
+				a.stop, a.whole = e.StopReason, true
 			case model.Cut:
 				a.half, a.inside = e.Block, true
 			case model.Delta:
@@ -161,6 +164,15 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		}
 	}
 	return &a, nil
+}
+
+// afterWhole is what an error means that came behind a whole answer, which was shown. One of the
+// endpoint is of no matter; of an interrupt the results of the calls say that it was there.
+func afterWhole(l *agent.Lane, a *answer, err error) error {
+	if _, late := errors.AsType[*model.Error](err); late || l.Err() != nil && len(a.uses()) > 0 {
+		return nil
+	}
+	return err
 }
 
 // show writes the frames of a whole answer. One that meant to call a tool, and calls none, is

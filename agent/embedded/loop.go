@@ -147,6 +147,7 @@ type answer struct {
 
 	request string // the provider's id of the request; "": unknown
 	stop    string
+	whole   bool         // it was shown; nothing of it follows
 	broken  *model.Error // it broke off behind blocks; nil if it is whole
 	inside  bool         // it broke off, and a block had begun
 }
