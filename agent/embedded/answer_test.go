@@ -191,3 +191,28 @@ func TestBehindAWholeAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A server that numbers the calls of each answer from the same number is understood: each call
+// is made, and the model reads its result.
+func TestCallsWithTheSameID(t *testing.T) {
+	t.Parallel()
+	call := func(command string) reply {
+		return whole(ends, model.Block{Kind: model.ToolUse, ID: "call_0", Name: "Bash", Input: json.RawMessage(`{"command":"` + command + `"}`)})
+	}
+	done := whole(ends, model.Block{Kind: model.Text, Text: "done"})
+	p, o := plays(t, model.NewOpenAI(model.OpenAIConfig{}).Codec(), call("echo first result"), call("echo second result"), done)
+	c := open(t, o)
+	assert.Equal(t, "done", ask(t, c, "go").Result)
+	require.NoError(t, c.Close(t.Context()))
+	next := *o
+	next.Resume = c.SessionID()
+	ask(t, open(t, &next), "and now?")
+	all := p.seen()
+	require.Len(t, all, 4)
+	for _, text := range []string{"echo first result", "echo second result"} {
+		assert.Contains(t, all[2], text)
+	}
+	assert.Equal(t, 2, strings.Count(all[2], `"role":"tool"`), all[2])
+	assert.NotContains(t, all[2], "interrupted")
+	assert.True(t, strings.HasPrefix(all[3], all[2]), all[3])
+}

@@ -283,6 +283,9 @@ func (l *log) answered(id string, blocks []model.Block) {
 	if l.id != id {
 		l.endAnswer()
 		l.id = id
+		if l.codec.Name() != anthropicOrigin { // servers count the calls of each answer from the same number
+			l.used, l.told = nil, nil
+		}
 	}
 	for _, b := range blocks {
 		if b.Kind == model.ToolUse && seenBefore(&l.used, b.ID) {
