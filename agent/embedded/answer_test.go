@@ -216,3 +216,42 @@ func TestCallsWithTheSameID(t *testing.T) {
 	assert.NotContains(t, all[2], "interrupted")
 	assert.True(t, strings.HasPrefix(all[3], all[2]), all[3])
 }
+
+// A fork reads each line once, also behind lines without an id, such as a title, and those that
+// the engine leaves out.
+func TestAForkOfASessionWithATitle(t *testing.T) {
+	t.Parallel()
+	p, o := plays(t, messagesAPI(), saying("done"))
+	dir := t.TempDir()
+	o.Env = map[string]string{"TROUPE_EMBEDDED_DIR": dir}
+	c := open(t, o)
+	ask(t, c, "first")
+	require.NoError(t, c.Close(t.Context()))
+	all, err := sdk.Sessions(o)
+	require.NoError(t, err)
+	require.NoError(t, all.Rename(t.Context(), c.SessionID(), "a title"))
+	files, err := filepath.Glob(filepath.Join(dir, "projects", "*", c.SessionID()+".jsonl"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"type":"attachment","uuid":"odd","parentUuid":"none","attachment":"odd"}
+{"type":"user","uuid":"next","parentUuid":"odd","promptSource":"sdk","message":{"role":"user","content":"by hand"}}
+`)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	next := *o
+	next.Resume = c.SessionID()
+	resumed := open(t, &next)
+	ask(t, resumed, "second")
+	require.NoError(t, resumed.Close(t.Context()))
+	fork := next
+	fork.ForkSession = true
+	ask(t, open(t, &fork), "third")
+	bodies := p.seen()
+	require.Len(t, bodies, 3)
+	assert.True(t, strings.HasPrefix(bodies[2], bodies[1]), bodies[2])
+	assert.Equal(t, 1, strings.Count(bodies[2], `"first"`))
+	assert.Equal(t, 1, strings.Count(bodies[2], "by hand"))
+	assert.Equal(t, 1, strings.Count(bodies[2], `"second"`))
+}

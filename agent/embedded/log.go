@@ -175,8 +175,12 @@ func (l *log) Append(path string, line []byte) error {
 		err = l.file.append(filepath.Join(l.dir, filepath.FromSlash(path)), line)
 	}
 	if len(l.copied) > 0 {
-		if l.copied[0] == uuidOf(line) {
-			l.copied = l.copied[1:]
+		id := uuidOf(line)
+		if id == "" {
+			return err // it is about the session, and says nothing
+		}
+		if i := slices.Index(l.copied, id); i >= 0 { // the engine leaves out what it cannot read
+			l.copied = l.copied[i+1:]
 			return err
 		}
 		l.copied = nil // no fork, or its copy is done
