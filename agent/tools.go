@@ -233,6 +233,10 @@ func (l *Lane) perform(s *Strand, c *call) {
 	defer func() {
 		l.openTools = slices.DeleteFunc(l.openTools, func(o *call) bool { return o == c })
 	}()
+	if err := s.scope.cause(); err != nil { // a call before it has waited, and was interrupted
+		l.abortCall(c, err)
+		return
+	}
 	g, err := l.gates(s, c)
 	switch {
 	case err != nil:

@@ -255,3 +255,44 @@ func TestAForkOfASessionWithATitle(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(bodies[2], "by hand"))
 	assert.Equal(t, 1, strings.Count(bodies[2], `"second"`))
 }
+
+// After an interrupt nothing of the calls behind the one that ran begins: no hook is called,
+// and no tool runs, not even one that needs no task.
+func TestCallsBehindAnInterruptedOne(t *testing.T) {
+	t.Parallel()
+	block := func(id, tool, input string) model.Block {
+		return model.Block{Kind: model.ToolUse, ID: id, Name: tool, Input: json.RawMessage(input)}
+	}
+	p, o := plays(t, messagesAPI(), whole(ends, block("c1", "Bash", `{"command":"echo > up; sleep 100"}`), block("c2", "Bash", `{"command":"touch ran"}`),
+		block("c3", "TaskStop", `{"task_id":"b0"}`)), saying("later"))
+	var mu sync.Mutex
+	var hooked []string
+	o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		hooked = append(hooked, in.ToolUseID)
+		return sdk.PreToolUseOutput{}, nil
+	})}
+	c := open(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	turn, err := c.Send(ctx, sdk.UserText("go"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(o.Cwd, "up"))
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	_, err = c.Interrupt(ctx)
+	require.NoError(t, err)
+	r, err := turn.Result(ctx)
+	require.NoError(t, err)
+	assert.True(t, r.IsError)
+	ask(t, c, "and now?")
+	assert.NoFileExists(t, filepath.Join(o.Cwd, "ran"))
+	mu.Lock()
+	assert.Equal(t, []string{"c1"}, hooked)
+	mu.Unlock()
+	last := p.seen()[1]
+	assert.Equal(t, 3, strings.Count(last, "The user doesn't want to proceed"), last)
+	assert.NotContains(t, last, "No task found")
+}
