@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -295,4 +296,25 @@ func TestCallsBehindAnInterruptedOne(t *testing.T) {
 	last := p.seen()[1]
 	assert.Equal(t, 3, strings.Count(last, "The user doesn't want to proceed"), last)
 	assert.NotContains(t, last, "No task found")
+}
+
+// A turn has 500 calls of the model, or as many as MaxTurns says.
+func TestCallsOfATurn(t *testing.T) {
+	t.Parallel()
+	for most, text := range map[sdk.Opt[int]]string{{}: "the turn made 500 calls of the model; set MaxTurns", sdk.Some(600): ""} {
+		var answers []reply
+		for i := range 505 {
+			answers = append(answers, calling(fmt.Sprint("c", i), "Read", fmt.Sprintf(`{"file_path":"a.txt","offset":%d}`, i+1)))
+		}
+		p, o := plays(t, messagesAPI(), append(answers, saying("done"))...)
+		o.MaxTurns, o.PersistSession = most, sdk.Some(false)
+		r := ask(t, open(t, o), "go")
+		if text == "" {
+			assert.Equal(t, "done", r.Result)
+			continue
+		}
+		require.Len(t, r.Errors, 1)
+		assert.Contains(t, r.Errors[0], text)
+		assert.Len(t, p.seen(), 500)
+	}
 }

@@ -70,7 +70,7 @@ type nudges struct {
 func (t *talk) loop(turn *agent.Turn) error {
 	var n nudges
 	for {
-		if t.calls == maxCalls {
+		if t.calls == maxCalls && !t.counted {
 			return errTooManyCalls
 		}
 		t.calls++

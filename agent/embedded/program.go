@@ -44,6 +44,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	}
 	all := p.shared.made()
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t.counted = lastOf(l.Args, "--max-turns=") != ""
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	t.hands = newHands(l, p.seams, p.private)
@@ -106,6 +107,7 @@ type talk struct {
 	seams      backend.Seams
 	rng        *rand.Rand // jitter
 	limited    bool       // by MaxBudgetUSD
+	counted    bool       // calls of a turn, by MaxTurns
 	effort     string     // of the options; "": the model's default
 	thinking   int        // tokens; 0: the model's default, below 0: none
 	retries    int        // of a request that may succeed later
