@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
@@ -40,6 +41,8 @@ func blocksOf(content json.RawMessage) []model.Block {
 const (
 	surroundings = "troupe_surroundings" // what the system prompt says of them
 	newDate      = "troupe_date"         // another day has begun
+	newDir       = "troupe_directory"    // the shell is in another directory
+	knownFiles   = "troupe_files"        // what the model knows of files
 )
 
 // attached adds what an attachment says to the conversation: what hooks say, what the user
@@ -52,6 +55,8 @@ func (l *log) attached(raw json.RawMessage) {
 		Mode    string          `json:"commandMode"`
 		Text    string          `json:"text"`
 		Date    string          `json:"date"`
+		Dir     string          `json:"dir"`
+		Files   []noted         `json:"files"`
 	}
 	if protocol.Unmarshal(raw, &a) != nil {
 		return
@@ -59,10 +64,14 @@ func (l *log) attached(raw json.RawMessage) {
 	switch a.Type {
 	case surroundings:
 		l.surroundings, l.date = a.Text, a.Date
-	case "hook_additional_context", newDate:
-		if a.Date != "" {
-			l.date = a.Date
+	case knownFiles:
+		for _, f := range a.Files {
+			if l.knows != nil {
+				l.knows(f.Path, known{f.Hash, f.First, f.Last, f.Own})
+			}
 		}
+	case "hook_additional_context", newDate, newDir:
+		l.date, l.cwd = cmp.Or(a.Date, l.date), cmp.Or(a.Dir, l.cwd)
 		l.said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})
 	case "queued_command":
 		blocks := blocksOf(a.Prompt)

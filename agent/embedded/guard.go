@@ -79,11 +79,11 @@ func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
 	return nil
 }
 
-// remindOfMove tells the model that the shell is in another directory.
+// remindOfMove tells the model that the shell is in another directory. In a session that is
+// resumed it is back where it began.
 func (t *talk) remindOfMove(turn *agent.Turn) {
 	now := t.hands.dir()
-	if before := cmp.Or(t.cwd, t.hands.root); now != before {
-		turn.Remind("# Environment update\n - Primary working directory: " + now + " (was " + before + ")")
+	if before := cmp.Or(t.log.cwd, t.hands.root); now != before {
+		turn.Attach(newDir, agent.Object{"dir": now, "content": []string{"# Environment update\n - Primary working directory: " + now + " (was " + before + ")"}})
 	}
-	t.cwd = now
 }

@@ -28,6 +28,7 @@ type hands struct {
 	cwd     string           // of the shell
 	strict  bool             // the model may not write what it has not read
 	read    map[string]known // files that the model has read, by path
+	fresh   []string         // of them, those that the log does not know like that
 	own     string           // the directory for what tools keep; "": it is not made
 	snapped bool             // a snapshot was taken, or none is needed
 	snap    string           // its path
@@ -145,14 +146,14 @@ func (h *hands) saw(path string, content []byte) { h.sawLines(path, content, 0, 
 func (h *hands) wrote(path string, content []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.read[path] = known{hash: hash(content), own: true}
+	h.know(path, known{hash: hash(content), own: true})
 }
 
 // sawLines notes that the model knows these lines of a file.
 func (h *hands) sawLines(path string, content []byte, first, last int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.read[path] = known{hash: hash(content), first: first, last: last}
+	h.know(path, known{hash: hash(content), first: first, last: last})
 }
 
 // carry notes that the file has this content now, of which the model knows what it knew.
@@ -161,8 +162,43 @@ func (h *hands) carry(path string, content []byte) {
 	defer h.mu.Unlock()
 	if k, read := h.read[path]; read {
 		k.hash = hash(content)
-		h.read[path] = k
+		h.know(path, k)
 	}
+}
+
+// know sets what the model knows of a file; the caller has the lock.
+func (h *hands) know(path string, k known) {
+	if h.read[path] = k; !slices.Contains(h.fresh, path) {
+		h.fresh = append(h.fresh, path)
+	}
+}
+
+// remember sets what the model knew of a file, as the log says.
+func (h *hands) remember(path string, k known) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.read[path] = k
+}
+
+// noted is what the log says of a file that the model knows.
+type noted struct {
+	Path  string `json:"path"`
+	Hash  uint64 `json:"hash,string"`
+	First int    `json:"first,omitempty"`
+	Last  int    `json:"last,omitempty"`
+	Own   bool   `json:"own,omitempty"`
+}
+
+// noted are the files that the log does not know like that; from now on it does.
+func (h *hands) noted() (files []noted) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, path := range h.fresh {
+		k := h.read[path]
+		files = append(files, noted{path, k.hash, k.first, k.last, k.own})
+	}
+	h.fresh = nil
+	return files
 }
 
 // seen reports whether the model has seen the place of what in the file's text.

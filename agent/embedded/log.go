@@ -34,6 +34,8 @@ type log struct {
 	dropped  bool          // a call of it was dropped, since its id was there before
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 	todos    todos
+	cwd      string                           // of the shell, as the model knows it; "": where it began
+	knows    func(path string, content known) // gets what the model knows of files; may be nil
 
 	surroundings, date string // as they were noted; "": they were not
 
@@ -171,7 +173,7 @@ func latest(folder string) string {
 // conversation, too, and is written with a later one.
 func (l *log) Append(path string, line []byte) error {
 	var err error
-	if l.keep && l.dir != "" {
+	if l.stores() {
 		err = l.file.append(filepath.Join(l.dir, filepath.FromSlash(path)), line)
 	}
 	if len(l.copied) > 0 {
@@ -188,6 +190,9 @@ func (l *log) Append(path string, line []byte) error {
 	l.fold(line)
 	return err
 }
+
+// stores reports whether lines are stored.
+func (l *log) stores() bool { return l.keep && l.dir != "" }
 
 // Sync implements [agent.Syncer].
 func (l *log) Sync() error { return l.file.sync() }

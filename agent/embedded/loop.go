@@ -29,20 +29,25 @@ var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxT
 
 // turn plays a turn: calls of the model, and of its tools, until it wants no more.
 func (t *talk) turn(turn *agent.Turn) error {
-	defer t.rest()
+	defer t.rest(turn)
 	t.begin(turn)
 	t.remindOfDate(turn.Lane)
+	t.remindOfMove(turn)
 	return t.loop(turn)
 }
 
 // goOn continues a turn whose end a Stop hook has blocked. The engine has said why.
 func (t *talk) goOn(turn *agent.Turn, _ string) error {
-	defer t.rest()
+	defer t.rest(turn)
 	return t.loop(turn)
 }
 
-// rest drops what a session that is idle does not need.
-func (t *talk) rest() {
+// rest drops what a session that is idle does not need, and notes in the log which files the
+// model knows.
+func (t *talk) rest(turn *agent.Turn) {
+	if files := t.hands.noted(); len(files) > 0 && t.log.stores() {
+		turn.Attach(knownFiles, agent.Object{"files": files})
+	}
 	t.gates, t.hands.reads = nil, nil
 	t.hands.hide(nil)
 	t.log.endAnswer() // it is smaller when it is encoded

@@ -53,7 +53,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))
 	t.box = box.tools
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
-	t.log.file.disk = p.seams.Disk
+	t.log.file.disk, t.log.knows = p.seams.Disk, t.hands.remember
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     p.cfg.Name,
@@ -120,7 +120,6 @@ type talk struct {
 	box    []*tool  // the agent's own tools
 	tools  []byte   // of the codec, for the list in named
 	named  []string // names of the tools in tools
-	cwd    string   // of the shell, as the model knows it; "": where it began
 	calls  int      // of the model in the turn
 	guard  guard
 	turnOf *agent.Turn

@@ -1,0 +1,80 @@
+package embedded_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+)
+
+// A session that is resumed knows which files the model has read, and how they were then.
+func TestAResumedSessionKnowsItsFiles(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		between func(path string) error // the lives
+		call    reply
+		file    string
+		says    string
+		fork    bool
+	}{
+		"an edit":           {nil, calling("c2", "Edit", `{"file_path":"a.txt","old_string":"one","new_string":"two"}`), "two\n", "has been updated successfully", false},
+		"an edit in a fork": {nil, calling("c2", "Edit", `{"file_path":"a.txt","old_string":"one","new_string":"two"}`), "two\n", "has been updated successfully", true},
+		"a file that has changed": {
+			func(path string) error { return os.WriteFile(path, []byte("other\n"), 0o600) },
+			calling("c2", "Write", `{"file_path":"a.txt","content":"mine"}`), "other\n", "File has been modified since read", false,
+		},
+		"a file that was not read": {nil, calling("c2", "Edit", `{"file_path":"b.txt","old_string":"one","new_string":"two"}`), "one\n", "File has not been read yet", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, o := plays(t, messagesAPI(), calling("c1", "Read", `{"file_path":"a.txt"}`), saying("read"), c.call, saying("done"))
+			o.Model = "claude-sonnet-4-5" // it may not write what it has not read
+			path := filepath.Join(o.Cwd, "a.txt")
+			require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "b.txt"), []byte("one\n"), 0o600))
+			client := open(t, o)
+			ask(t, client, "read it")
+			require.NoError(t, client.Close(t.Context()))
+			if c.between != nil {
+				require.NoError(t, c.between(path))
+			}
+			next := *o
+			next.Resume, next.ForkSession = client.SessionID(), c.fork
+			ask(t, open(t, &next), "change it")
+			content, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, c.file, string(content))
+			all := p.seen()
+			assert.Contains(t, all[len(all)-1], c.says)
+		})
+	}
+}
+
+// The shell of a session that is resumed is where the session began, and the model learns it.
+func TestAResumedSessionIsBackWhereItBegan(t *testing.T) {
+	t.Parallel()
+	p, o := plays(t, messagesAPI(), calling("c1", "Bash", `{"command":"cd sub"}`), saying("there"), saying("back"))
+	dir, err := filepath.EvalSymlinks(o.Cwd)
+	require.NoError(t, err)
+	o.Cwd = dir
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	c := open(t, o)
+	ask(t, c, "go there")
+	require.NoError(t, c.Close(t.Context()))
+	next := *o
+	next.Resume = c.SessionID()
+	d := open(t, &next)
+	ask(t, d, "and now?")
+	ask(t, d, "and now?")
+	all := p.seen()
+	require.Len(t, all, 4)
+	assert.Contains(t, all[1], "Primary working directory: "+dir+"/sub (was "+dir+")")
+	back := "Primary working directory: " + dir + " (was " + dir + "/sub)"
+	assert.NotContains(t, all[1], back)
+	assert.Contains(t, all[2], back)
+	assert.Equal(t, all[2], all[3][:len(all[2])])
+	assert.NotContains(t, all[3][len(all[2]):], back, "it is said once")
+}
