@@ -207,11 +207,12 @@ func (l *Lane) RunTools(calls ...ToolCall) error {
 type Permissions struct {
 	Mode        string   // the permission mode, such as acceptEdits
 	Allow, Deny []string // the rules, in their order; nil: none
+	Directories []string // those that answers of the host have added to the options'; nil: none
 }
 
 // Permissions returns those of the session.
 func (l *Lane) Permissions() Permissions {
-	p := Permissions{Mode: l.e.perms.mode}
+	p := Permissions{Mode: l.e.perms.mode, Directories: l.e.perms.dirs}
 	for _, r := range l.e.perms.allow {
 		p.Allow = append(p.Allow, r.String())
 	}

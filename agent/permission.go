@@ -67,6 +67,7 @@ type permissions struct {
 	mayBypass bool
 	allow     []rule
 	disallow  []rule
+	dirs      []string // those that answers have added to the options'
 }
 
 // newPermissions takes the mode and the rules from the arguments. A real agent's rules stay
@@ -141,7 +142,9 @@ func (p *permissions) decide(c *call, l places) (allow, ask bool, reason string)
 	return false, p.mode != "dontAsk", ""
 }
 
-func (e *engine) places() places { return places{e.session.cwd, e.flags.all("add-dir")} }
+func (e *engine) places() places {
+	return places{e.session.cwd, append(e.flags.all("add-dir"), e.perms.dirs...)}
+}
 
 // unasked reports whether a call runs although a hook says ask: one of which
 // the safety check says that it is dangerous, in bypassPermissions (observed on
@@ -357,6 +360,10 @@ func (p *permissions) update(updates []protocol.PermissionUpdate) string {
 		case u.Destination == "":
 		case u.Type == protocol.SetMode:
 			mode = string(u.Mode)
+		case u.Type == protocol.AddDirectories:
+			p.dirs = append(p.without(u.Directories), u.Directories...)
+		case u.Type == protocol.RemoveDirectories:
+			p.dirs = p.without(u.Directories)
 		case u.Behavior != protocol.BehaviorAllow && u.Behavior != protocol.BehaviorDeny:
 		case u.Type == protocol.AddRules:
 			*list = append(*list, rules...)
@@ -367,6 +374,16 @@ func (p *permissions) update(updates []protocol.PermissionUpdate) string {
 		}
 	}
 	return mode
+}
+
+// without are the directories that answers have added, but for those of list.
+func (p *permissions) without(list []string) (dirs []string) {
+	for _, dir := range p.dirs {
+		if !slices.Contains(list, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
 
 // hookDecision returns what a PermissionRequest hook decided, nil if none has.

@@ -59,7 +59,7 @@ func (s *sight) ask(command string) agent.Verdict {
 	for _, stmt := range file.Stmts {
 		s.stmt(command, stmt)
 	}
-	places := "'" + strings.Join(append([]string{s.h.root}, s.h.added...), "', '") + "'"
+	places := "'" + strings.Join(append([]string{s.h.root}, s.h.directories()...), "', '") + "'"
 	v := agent.Verdict{Ask: agent.Object{}}
 	suggestions := []any{whole}
 	switch {

@@ -227,7 +227,7 @@ func (h *hands) moved(dir string) (note string) {
 	if h.getenv("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") == "1" {
 		return ""
 	}
-	for _, own := range append([]string{h.real}, h.added...) {
+	for _, own := range append([]string{h.real}, h.directories()...) {
 		if within(dir, own) {
 			if own == h.real {
 				dir = h.root + strings.TrimPrefix(dir, h.real)

@@ -276,7 +276,7 @@ func (d *danger) why(name, path, pattern string, sure bool) string {
 	switch {
 	case is("/"), is(h.home()), path != h.real && above(h.home()):
 		return "Dangerous " + name + " operation on critical path: " + shown
-	case above(h.real), above(h.root), above(h.dir()), slices.ContainsFunc(h.added, above):
+	case above(h.real), above(h.root), above(h.dir()), slices.ContainsFunc(h.directories(), above):
 		return "Dangerous " + name + " operation on working directory or its ancestor: " + shown
 	case sure && pattern == "" && filepath.Dir(path) == "/":
 		return "Dangerous " + name + " operation on critical path: " + shown

@@ -36,6 +36,7 @@ func editing() []string {
 // gates are the compiled policies of a turn. They are compiled again when the rules change.
 type gates struct {
 	allow, deny  []string
+	dirs         []string       // that answers have added
 	own          *policy.Policy // the user's rules; nil if they do not compile
 	allows       *policy.Policy // those that allow, if there are others
 	reads, edits func() *policy.Policy
@@ -43,21 +44,23 @@ type gates struct {
 
 // compile compiles the rules of the session and the agent's own.
 func (t *talk) compile(p agent.Permissions) *gates {
-	if g := t.gates; g != nil && slices.Equal(g.allow, p.Allow) && slices.Equal(g.deny, p.Deny) {
+	if g := t.gates; g != nil && slices.Equal(g.allow, p.Allow) && slices.Equal(g.deny, p.Deny) && slices.Equal(g.dirs, p.Directories) {
 		return g
 	}
+	t.hands.add(p.Directories)
+	added := t.hands.directories()
 	all := t.shared.made()
 	with := func(allow, deny []string) *policy.Policy {
 		return all.policy(policy.Rules{
-			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: t.hands.added, Resolve: resolve,
+			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: added, Resolve: resolve,
 		})
 	}
 	files, writes := []string{"Read(./**)"}, []string{"Edit(./**)"}
-	for _, dir := range t.hands.added {
+	for _, dir := range added {
 		files, writes = append(files, "Read(/"+dir+"/**)"), append(writes, "Edit(/"+dir+"/**)")
 	}
 	g := &gates{
-		allow: p.Allow, deny: p.Deny, own: with(p.Allow, p.Deny),
+		allow: p.Allow, deny: p.Deny, dirs: p.Directories, own: with(p.Allow, p.Deny),
 		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil) }),
 		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), nil) }),
 	}

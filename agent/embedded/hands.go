@@ -18,13 +18,14 @@ import (
 type hands struct {
 	root    string                     // the session's working directory
 	real    string                     // the same, its links followed
-	added   []string                   // further directories
+	options []string                   // further directories, of the options
 	env     []string                   // of commands, without the keys of providers
 	private func(variable string) bool // says of which variables commands know nothing
 	seams   backend.Seams
 	disk    disk
 
 	mu      sync.Mutex
+	added   []string         // further directories, also those that answers have added; replaced as a whole
 	cwd     string           // of the shell
 	strict  bool             // the model may not write what it has not read
 	read    map[string]known // files that the model has read, by path
@@ -46,6 +47,21 @@ func (h *hands) dir() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cwd
+}
+
+// directories are those besides the working directory.
+func (h *hands) directories() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.added
+}
+
+// add sets which directories answers have added to the options'.
+func (h *hands) add(dirs []string) {
+	all := append(slices.Clip(h.options), followed(dirs)...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.added = all
 }
 
 // olderModels are those that may not write what they have not read.
@@ -108,7 +124,7 @@ func (h *hands) leads(name string) (outside bool, target string) {
 	var err error
 	path := h.path(name)
 	inside := func(p string, roots ...string) bool {
-		return slices.ContainsFunc(append(roots, h.added...), func(dir string) bool { return within(p, dir) })
+		return slices.ContainsFunc(append(roots, h.directories()...), func(dir string) bool { return within(p, dir) })
 	}
 	target, err = resolve(path)
 	switch {

@@ -97,7 +97,7 @@ const movedText = "File content has changed since it was last read. This commonl
 // link is followed again, also if one is put there meanwhile. create makes what is missing.
 func (h *hands) enterDir(at string, create bool) (*os.Root, error) {
 	base := at
-	for _, dir := range append([]string{h.real}, h.added...) {
+	for _, dir := range append([]string{h.real}, h.directories()...) {
 		if within(at, dir) {
 			base = dir
 			break

@@ -154,7 +154,9 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	if at, err := filepath.EvalSymlinks(root); err == nil {
 		root = at
 	}
-	h := &hands{root: l.Dir, real: root, added: addedDirs(l.Args), cwd: l.Dir, private: private, seams: seams, disk: seams.Disk, read: map[string]known{}}
+	h := &hands{root: l.Dir, real: root, cwd: l.Dir, private: private, seams: seams, disk: seams.Disk, read: map[string]known{}}
+	h.options = addedDirs(l.Args)
+	h.add(nil)
 	for _, kv := range l.Env {
 		if name, _, _ := strings.Cut(kv, "="); !private(name) {
 			h.env = append(h.env, kv)
@@ -176,12 +178,23 @@ func ofCommands() []string {
 // addedDirs are the directories that the options add to the working directory.
 func addedDirs(args []string) (dirs []string) {
 	for _, a := range args {
-		if dir, ok := strings.CutPrefix(a, "--add-dir="); ok && filepath.IsAbs(dir) {
-			if at, err := filepath.EvalSymlinks(dir); err == nil {
-				dir = at
-			}
+		if dir, ok := strings.CutPrefix(a, "--add-dir="); ok {
 			dirs = append(dirs, dir)
 		}
 	}
-	return dirs
+	return followed(dirs)
+}
+
+// followed are directories with their links followed. One that is not absolute is left out.
+func followed(dirs []string) (all []string) {
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if at, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = at
+		}
+		all = append(all, filepath.Clean(dir))
+	}
+	return all
 }

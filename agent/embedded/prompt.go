@@ -53,7 +53,7 @@ func (t *talk) lookAround(l *agent.Lane) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Working directory: %s\n", l.Dir())
-	for _, dir := range t.hands.added {
+	for _, dir := range t.hands.options {
 		fmt.Fprintf(&b, "Further directory: %s\n", dir)
 	}
 	fmt.Fprintf(&b, "Git repository: %s\nOperating system: %s\nTools: %s\nDate: %s\n", git, runtime.GOOS, strings.Join(l.Tools(), ", "), t.today())

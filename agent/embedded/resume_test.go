@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // A session that is resumed knows which files the model has read, and how they were then.
@@ -77,4 +80,41 @@ func TestAResumedSessionIsBackWhereItBegan(t *testing.T) {
 	assert.Contains(t, all[2], back)
 	assert.Equal(t, all[2], all[3][:len(all[2])])
 	assert.NotContains(t, all[3][len(all[2]):], back, "it is said once")
+}
+
+// An answer that adds a directory counts for the calls that follow, and one that removes it, too.
+func TestDirectoriesThatAnAnswerAdds(t *testing.T) {
+	t.Parallel()
+	other, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	write := func(id, name string) reply {
+		return calling(id, "Write", `{"file_path":"`+filepath.Join(other, name)+`","content":"x"}`)
+	}
+	_, o := plays(t, messagesAPI(), write("c1", "a"), write("c2", "b"), calling("c3", "Bash", `{"command":"cat `+filepath.Join(other, "b")+`"}`), write("c4", "c"),
+		calling("c5", "Bash", `{"command":"touch made"}`), write("c6", "d"), saying("done"))
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = sdk.ModeAcceptEdits, false
+	o.DisallowedTools = []string{"Read(/nowhere/**)"}
+	var asked []string
+	o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		if in.ToolUseID == "c5" {
+			return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAsk}, nil
+		}
+		return sdk.PreToolUseOutput{}, nil
+	})}
+	o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		asked = append(asked, r.ToolUseID)
+		a := sdk.Allow()
+		switch r.ToolUseID {
+		case "c1":
+			a.UpdatedPermissions = []protocol.PermissionUpdate{{Type: protocol.AddDirectories, Directories: []string{other, "relative"}, Destination: protocol.ToSession}}
+		case "c5":
+			a.UpdatedPermissions = []protocol.PermissionUpdate{{Type: protocol.RemoveDirectories, Directories: []string{other}, Destination: protocol.ToSession}}
+		}
+		return a, nil
+	}
+	assert.Equal(t, "done", ask(t, open(t, o), "go").Result)
+	assert.Equal(t, []string{"c1", "c5", "c6"}, asked)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		assert.FileExists(t, filepath.Join(other, name))
+	}
 }

@@ -133,15 +133,20 @@ func TestRulesChanged(t *testing.T) {
 		}
 		return u
 	}
+	directories := func(kind string, dirs ...any) map[string]any {
+		return map[string]any{"type": kind, "directories": dirs, "destination": "session"}
+	}
 	for name, tt := range map[string]struct {
 		updates []any
 		asked   []any
 	}{
-		"added":               {[]any{update("addRules", "session", "Edit")}, []any{"Write"}},
-		"without destination": {[]any{update("addRules", "", "Edit")}, []any{"Write", "Edit"}},
-		"replaced":            {[]any{update("replaceRules", "session", "Edit")}, []any{"Write", "Bash"}},
-		"removed":             {[]any{update("removeRules", "session", "Bash", "x")}, []any{"Write", "Edit", "Bash"}},
-		"a mode":              {[]any{map[string]any{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}, []any{"Write"}},
+		"added":               {[]any{update("addRules", "session", "Edit")}, []any{"Write", "Read"}},
+		"without destination": {[]any{update("addRules", "", "Edit")}, []any{"Write", "Edit", "Read"}},
+		"replaced":            {[]any{update("replaceRules", "session", "Edit")}, []any{"Write", "Bash", "Read"}},
+		"removed":             {[]any{update("removeRules", "session", "Bash", "x")}, []any{"Write", "Edit", "Bash", "Read"}},
+		"a mode":              {[]any{map[string]any{"type": "setMode", "mode": "acceptEdits", "destination": "session"}}, []any{"Write", "Read"}},
+		"a directory":         {[]any{directories("addDirectories", "/other", "/more")}, []any{"Write", "Edit"}},
+		"a directory removed": {[]any{directories("addDirectories", "/other", "/more"), directories("removeDirectories", "/other")}, []any{"Write", "Edit", "Read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,6 +168,7 @@ turns:
   - tool_use: {name: Write, effect: n}
   - tool_use: {name: Edit, effect: n}
   - tool_use: {name: Bash, effect: n}
+  - tool_use: {name: Read, input: {file_path: /other/a}, effect: n}
 `, "--permission-prompt-tool=stdio", "--allowedTools=Bash")
 			var asked []any
 			for _, f := range p.pick("control_request can_use_tool") {
