@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -189,7 +190,7 @@ func (e *engine) setMode(r *Request, mode string) {
 }
 
 func (e *engine) setModel(r *Request, model *string) {
-	e.session.model = e.tr.model
+	e.session.model = cmp.Or(e.cfg.Model, e.tr.model)
 	if model != nil && *model != "" {
 		e.session.model = *model
 	}

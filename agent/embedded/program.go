@@ -56,7 +56,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.log.file.disk, t.log.knows = p.seams.Disk, t.hands.remember
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
-		Model:     p.cfg.Name,
+		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
 		Turn:      t.turn,
 		Continue:  t.goOn,
 		History:   t.log,

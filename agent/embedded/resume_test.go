@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -116,5 +117,21 @@ func TestDirectoriesThatAnAnswerAdds(t *testing.T) {
 	assert.Equal(t, []string{"c1", "c5", "c6"}, asked)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		assert.FileExists(t, filepath.Join(other, name))
+	}
+}
+
+// Without a name, the model is the backend's again, or that of the options if the backend
+// has no name.
+func TestTheDefaultModel(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ backend, option, want string }{{"m", "", "m"}, {"m", "of the options", "m"}, {"", "of the options", "of the options"}} {
+		p, o := plays(t, messagesAPI(), saying("done"))
+		o.Backend, o.Model = embedded.New(embedded.Config{Model: p, Name: c.backend, Dir: t.TempDir()}), c.option
+		client := open(t, o)
+		for _, name := range []string{"other", ""} {
+			require.NoError(t, client.SetModel(t.Context(), name))
+			ask(t, client, "go")
+		}
+		assert.Equal(t, []string{"other", c.want}, p.models())
 	}
 }
