@@ -339,8 +339,11 @@ func (t *Task) outputFile() string {
 	return "/tmp/agent/" + t.e.session.id + "/tasks/" + t.ID + ".output"
 }
 
-// transcriptPath is where Claude Code keeps a session.
+// transcriptPath is where Claude Code keeps a session, or a real agent its own.
 func (e *engine) transcriptPath() string {
+	if e.cfg.Live != nil {
+		return e.configDir() + "/" + e.sessionFile(e.session.id)
+	}
 	home := e.launch.Getenv("HOME")
 	return home + "/.claude/projects/" + strings.ReplaceAll(e.session.cwd, "/", "-") + "/" + e.session.id + ".jsonl"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,6 +119,21 @@ func TestDirectoriesThatAnAnswerAdds(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		assert.FileExists(t, filepath.Join(other, name))
 	}
+}
+
+// Hooks get the path of the session's own file.
+func TestTheTranscriptOfHooks(t *testing.T) {
+	t.Parallel()
+	_, o := plays(t, messagesAPI(), saying("done"))
+	var path atomic.Value
+	o.Hooks = []sdk.Hook{sdk.OnStop(func(_ context.Context, in *protocol.StopInput) (sdk.FeedbackOutput, error) {
+		path.Store(in.TranscriptPath)
+		return sdk.FeedbackOutput{}, nil
+	})}
+	ask(t, open(t, o), "go")
+	content, err := os.ReadFile(path.Load().(string))
+	require.NoError(t, err)
+	assert.Contains(t, string(content), `"done"`)
 }
 
 // Without a name, the model is the backend's again, or that of the options if the backend
