@@ -63,12 +63,12 @@ func (e *ModelPolicyTimeoutError) Error() string {
 // Is makes the error match [context.DeadlineExceeded].
 func (e *ModelPolicyTimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// PanicError says that a callback of the host, or an actor, panicked. It is in a
-// [CallbackFailed] or an [ActorFailed] event, and among the reasons of a session
-// that failed because of it.
+// PanicError says that a callback of the host, an actor, or an agent in this process
+// panicked. It is in a [CallbackFailed] or an [ActorFailed] event, in the [ExitStatus] of an
+// agent, and among the reasons of a session that failed because of it.
 type PanicError struct {
 	Value   any    // what was passed to panic
-	Message string // the callback's name, or the type of the actor's message
+	Message string // the callback's name, the type of the actor's message, or what the agent did
 	Stack   []byte // as debug.Stack returns it
 }
 

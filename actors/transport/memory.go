@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -85,6 +86,7 @@ func (p *memoryProcess) serve() {
 	exit, ended := agent.Exit{}, false
 	defer func() {
 		if r := recover(); r != nil {
+			exit.Err = &session.PanicError{Value: r, Message: "the agent's conversation", Stack: debug.Stack()}
 			p.stderr.push([]byte("the in-memory agent panicked\n"))
 		}
 		if ended {

@@ -160,7 +160,7 @@ func TestHowAnInMemoryAgentEnds(t *testing.T) {
 				if c.act != nil {
 					c.act(p)
 				}
-				assert.Equal(t, c.want, w.exit(t, p))
+				ended(t, c.want, c.stderr != "", w.exit(t, p))
 				assert.Equal(t, c.stderr, w.all(t, p.Stderr()))
 				assert.Empty(t, w.all(t, p.Stdout()))
 				_, err := p.Stdin().Write([]byte("x"))
@@ -223,6 +223,19 @@ func echoing(want error) *steps {
 	return &s
 }
 
+// ended checks how an agent has ended. One that panicked says where.
+func ended(t *testing.T, want session.ExitStatus, panicked bool, got session.ExitStatus) {
+	t.Helper()
+	if panicked {
+		failed, ok := errors.AsType[*session.PanicError](got.Err)
+		require.True(t, ok)
+		assert.Equal(t, "odd", failed.Value)
+		assert.Contains(t, string(failed.Stack), "memory_test.go")
+		got.Err = nil
+	}
+	assert.Equal(t, want, got)
+}
+
 func TestAnInMemoryAgentThatIsPlayed(t *testing.T) {
 	t.Parallel()
 	line := func(line string) func(p session.Process) {
@@ -256,7 +269,7 @@ func TestAnInMemoryAgentThatIsPlayed(t *testing.T) {
 					assert.Equal(t, s+"\n", string(got))
 				}
 				c.act(p)
-				assert.Equal(t, c.want, w.exit(t, p))
+				ended(t, c.want, name == "a panic", w.exit(t, p))
 			})
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // A session that is resumed knows which files the model has read, and how they were then.
@@ -149,5 +151,37 @@ func TestTheDefaultModel(t *testing.T) {
 			ask(t, client, "go")
 		}
 		assert.Equal(t, []string{"other", c.want}, p.models())
+	}
+}
+
+// An agent that panics says why its session ended, and with restarts the next one continues.
+func TestAnAgentThatPanics(t *testing.T) {
+	t.Parallel()
+	for _, restarts := range []int{0, 1} {
+		var bad atomic.Bool
+		_, o := plays(t, messagesAPI(), saying("one"), saying("two"))
+		breakDisk(o, func() {
+			if bad.Swap(false) {
+				panic("on purpose")
+			}
+		})
+		o.MaxRestarts = restarts
+		c := open(t, o)
+		ask(t, c, "first")
+		bad.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		turn, err := c.Send(ctx, sdk.UserText("second"))
+		require.NoError(t, err)
+		r, err := turn.Result(ctx)
+		cancel()
+		if restarts > 0 {
+			require.NoError(t, err)
+			assert.Equal(t, "two", r.Result)
+			continue
+		}
+		var failed *session.PanicError
+		require.ErrorAs(t, err, &failed)
+		assert.Equal(t, "on purpose", failed.Value)
+		assert.Contains(t, string(failed.Stack), "embedded")
 	}
 }
