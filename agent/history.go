@@ -48,7 +48,7 @@ const missingText = "[Tool result missing due to internal error]"
 // memory is what the engine knows of the session's file.
 type memory struct {
 	leaf     string   // uuid of the last line of the conversation
-	prompts  []string // of all lives, in order
+	prompts  []string // of all lives, in order; of a real agent, whose history has them, the last
 	dangling []openUse
 	cut      bool // the last turn was not finished
 	blocks   []Object
@@ -149,9 +149,17 @@ func (e *engine) recordPrompt(msg *message) {
 		o["isMeta"] = true
 	default:
 		o["promptSource"], o["turnOrigin"] = "sdk", "sdk"
-		e.mem.prompts = append(e.mem.prompts, msg.prompt)
+		e.prompted(msg.prompt)
 	}
 	e.record(o)
+}
+
+// prompted keeps the text of a prompt.
+func (e *engine) prompted(text string) {
+	if e.cfg.Live != nil {
+		e.mem.prompts = nil
+	}
+	e.mem.prompts = append(e.mem.prompts, text)
 }
 
 // recordQueued keeps a line that came while the agent worked.
@@ -166,7 +174,7 @@ func (e *engine) recordQueued(msg *message) {
 	if json.Unmarshal(msg.content, &m) != nil {
 		return // the engine has read it
 	}
-	e.mem.prompts = append(e.mem.prompts, msg.prompt)
+	e.prompted(msg.prompt)
 	e.attach("queued_command", Object{"prompt": m.Content, "commandMode": "prompt", "source_uuid": msg.uuid})
 }
 
@@ -265,5 +273,5 @@ func (m *memory) answered(frame Object) (source string) {
 }
 
 // History returns all prompts of the session, including those before a resume and the
-// prompt of this turn.
+// prompt of this turn. Of an agent with [Config].Live it is only the last of them.
 func (t *Turn) History() []string { return t.e.mem.prompts }

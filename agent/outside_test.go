@@ -452,3 +452,16 @@ func TestAnOpenCallIsAnsweredBeforeAnInterrupt(t *testing.T) {
 	require.GreaterOrEqual(t, result, 0, "%q", h.kept)
 	require.Greater(t, note, result, "%q", h.kept)
 }
+
+// A real agent's engine keeps one prompt: the history has all, and a session may be long.
+func TestTheLastPromptIsKept(t *testing.T) {
+	t.Parallel()
+	p := newWakePort(promptLine, promptLine)
+	close(p.lines)
+	var kept []int
+	Run(Launch{Args: []string{"--resume=s"}}, p, Config{Dialect: Claude, Live: &Live{}, History: &cutOff{}, Turn: func(turn *Turn) error {
+		kept = append(kept, len(turn.History()))
+		return nil
+	}})
+	require.Equal(t, []int{1, 1}, kept)
+}

@@ -82,7 +82,7 @@ func (e *engine) remember(in entry) {
 			e.seen[in.UUID], e.remembered[in.UUID] = true, true
 			e.mem.cut = true
 			if !in.IsMeta {
-				e.mem.prompts = append(e.mem.prompts, textOf(in.Message.Content))
+				e.prompted(textOf(in.Message.Content))
 			}
 			return
 		}
