@@ -106,6 +106,50 @@ func TestALogThatWasCutOff(t *testing.T) {
 	require.ErrorAs(t, l.Append("s.jsonl", line("h", "g")), &failed, "nobody knows what the disk has")
 }
 
+// A file that is used again while a sync that was under way when it was to be closed has not
+// ended stays open: what is written to it then is synced, too.
+func TestASyncThatOutlivesItsTurn(t *testing.T) {
+	t.Parallel()
+	began, end := make(chan struct{}, 1), make(chan struct{})
+	name := filepath.Join(t.TempDir(), "s.jsonl")
+	syncs := 0 // by one goroutine at a time
+	f := &file{disk: func(op, path string) error {
+		if op == diskSync && path == name {
+			if syncs++; syncs == 1 {
+				began <- struct{}{}
+				<-end
+			}
+		}
+		return nil
+	}}
+	require.NoError(t, f.append(name, []byte("a\n")))
+	first := make(chan error, 1)
+	go func() { first <- f.sync() }()
+	<-began
+	require.ErrorIs(t, f.sync(), errBusy)
+	f.close(false)
+	require.NoError(t, f.append(name, []byte("b\n")))
+	close(end)
+	require.NoError(t, <-first)
+	require.NoError(t, f.sync())
+	assert.Equal(t, 2, syncs)
+	f.close(false)
+	assert.Nil(t, f.out)
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	assert.Equal(t, "a\nb\n", string(content))
+
+	require.NoError(t, f.append(name, []byte("c\n"))) // a sync that outlives the session closes the file
+	syncs, end = 0, make(chan struct{})
+	go func() { first <- f.sync() }()
+	<-began
+	f.close(true)
+	assert.NotNil(t, f.out)
+	close(end)
+	require.NoError(t, <-first)
+	assert.Nil(t, f.out)
+}
+
 // A resumed conversation has the messages of the running one, wherever requests came between
 // its lines.
 func TestMessagesOfAResumedConversation(t *testing.T) {

@@ -45,6 +45,7 @@ func (f *file) append(name string, line []byte) error {
 }
 
 func (f *file) write() error {
+	f.closing = false // it is in use again
 	if f.out == nil {
 		if err := f.open(); err != nil {
 			return err
