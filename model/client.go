@@ -23,6 +23,8 @@ const (
 	maxError  = 64 << 10 // bytes of an error's body that are read
 	firstRead = 1 << 10  // bytes of the first read: 10,000 slow streams have 10,000 of these
 	lastRead  = 16 << 10 // and of those of a stream that is fast
+
+	drainLimit = 100 * time.Millisecond // for the end of a stream behind a whole answer
 )
 
 // Config is an endpoint. Only URL may have to be set.
@@ -275,7 +277,10 @@ func (x *exchange) stream(body io.Reader, d decoder) error {
 		n, err := body.Read(buf)
 		x.reads.Add(1)
 		if !events.Feed(buf[:n], one) {
-			if failed != nil && !errors.Is(failed, ErrStopped) {
+			switch {
+			case failed == nil && err == nil:
+				x.drain(body)
+			case failed != nil && !errors.Is(failed, ErrStopped):
 				d.cut()
 			}
 			return failed
@@ -297,6 +302,14 @@ func (x *exchange) stream(body io.Reader, d decoder) error {
 			return fmt.Errorf("read the answer: %w", err)
 		}
 	}
+}
+
+// drain reads what is behind a whole answer, which is the end of the stream, so that the
+// connection can be used again. It is closed if the server does not end the stream.
+func (x *exchange) drain(body io.Reader) {
+	stop := x.client.cfg.AfterFunc(drainLimit, func() { x.cancel(nil) })
+	defer stop()
+	_, _ = io.CopyN(io.Discard, body, lastRead) // the answer is whole
 }
 
 // failed makes an [Error] of err, and takes the key out of it.
