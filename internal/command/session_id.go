@@ -70,7 +70,9 @@ func (s *settings) completeResume(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // the agent says what is wrong with its directory
 	}
-	o.Cwd = dir
+	if o.Cwd = dir; s.demo != nil {
+		o.Cwd = "" // each of its sessions has its own
+	}
 	all, err := sdk.Sessions(&o)
 	if err != nil {
 		return nil //nolint:nilerr // there is no place where sessions are: the id stays as it is

@@ -92,6 +92,16 @@ func TestResumeByPrefix(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.completeResume(t.Context()))
 	assert.Equal(t, "5e55aaaa-0000-4000-8000-000000000001", s.opts.Resume)
+	for _, args := range [][]string{
+		{"-a", "embedded", "--model", "http://localhost:1/v1#m", "-C", dir},
+		{"-a", "demo"}, // its directories are temporary
+	} {
+		s, err := parseRun(t, append(args, "-e", "TROUPE_EMBEDDED_DIR="+home, "--resume", "5e55a", "go"))
+		require.NoError(t, err)
+		require.NoError(t, s.chooseAgent(func(string) string { return "" }))
+		require.NoError(t, s.completeResume(t.Context()))
+		assert.Equal(t, "5e55aaaa-0000-4000-8000-000000000001", s.opts.Resume, args)
+	}
 }
 
 func TestPsByPrefix(t *testing.T) {
