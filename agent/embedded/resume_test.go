@@ -15,6 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // A session that is resumed knows which files the model has read, and how they were then.
@@ -152,6 +153,46 @@ func TestTheDefaultModel(t *testing.T) {
 		}
 		assert.Equal(t, []string{"other", c.want}, p.models())
 	}
+}
+
+// When the supervisor of a session restarts all its actors, the agent works on: no call is
+// made twice, and the turn ends as it should.
+func TestActorsThatRestart(t *testing.T) {
+	t.Parallel()
+	_, o := plays(t, messagesAPI(), calling("c1", "Bash", `{"command":"echo ran >> log; until [ -e go ]; do sleep 0.01; done"}`), saying("done"), saying("again"))
+	o.Supervisors.Session.Strategy = supervisor.OneForAll
+	up := make(chan struct{}, 2)
+	child, ref := session.NewChild(supervisor.Child{Name: "fragile"}, func() session.Behavior[string] {
+		return session.Behavior[string]{
+			Start:  func(context.Context) error { up <- struct{}{}; return nil },
+			Handle: func(context.Context, string) error { panic("on purpose") },
+		}
+	})
+	o.Children = []*session.Child{child}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := open(t, o)
+	<-up
+	turn, err := c.Send(ctx, sdk.UserText("go"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		log, _ := os.ReadFile(filepath.Join(o.Cwd, "log")) // not yet there
+		return len(log) > 0
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, ref.Send("fall"))
+	select {
+	case <-up:
+	case <-ctx.Done():
+		require.Fail(t, "the child was not restarted")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "go"), nil, 0o600))
+	r, err := turn.Result(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, "done", r.Result)
+	assert.Equal(t, "again", ask(t, c, "again").Result)
+	log, err := os.ReadFile(filepath.Join(o.Cwd, "log"))
+	require.NoError(t, err)
+	assert.Equal(t, "ran\n", string(log))
 }
 
 // An agent that panics says why its session ended, and with restarts the next one continues.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -186,14 +187,45 @@ func slow(t *testing.T) (url string, bodies func() []string) {
 	}
 }
 
+// underWay is a transport that says when the half of slow's first answer that comes has been
+// decoded: the next of it is asked for.
+type underWay struct {
+	ready chan struct{}
+	once  sync.Once
+}
+
+func (u *underWay) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		resp.Body = &decoding{ReadCloser: resp.Body, u: u}
+	}
+	return resp, err
+}
+
+type decoding struct {
+	io.ReadCloser
+	u    *underWay
+	text string
+}
+
+func (d *decoding) Read(b []byte) (int, error) {
+	if strings.Contains(d.text, "Half of") {
+		d.u.once.Do(func() { close(d.u.ready) })
+	}
+	n, err := d.ReadCloser.Read(b)
+	d.text += string(b[:n])
+	return n, err
+}
+
 // The text so far of an interrupted answer is shown, stored, and read by the model.
 func TestAnAnswerThatIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, partial := range []bool{false, true} {
 		url, bodies := slow(t)
 		dir, root := t.TempDir(), t.TempDir()
+		under := &underWay{ready: make(chan struct{})}
 		o := &sdk.Options{
-			Backend: embedded.New(embedded.Config{Model: model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: url}}), Name: "m", Dir: root}),
+			Backend: embedded.New(embedded.Config{Model: model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: url, Client: &http.Client{Transport: under}}}), Name: "m", Dir: root}),
 			Cwd:     dir, IncludePartialMessages: partial,
 		}
 		c := open(t, o)
@@ -201,8 +233,11 @@ func TestAnAnswerThatIsInterrupted(t *testing.T) {
 		defer cancel()
 		turn, err := c.Send(ctx, sdk.UserText("first"))
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(bodies()) == 1 }, time.Minute, time.Millisecond)
-		time.Sleep(50 * time.Millisecond) // the text is under way
+		select {
+		case <-under.ready:
+		case <-ctx.Done():
+			require.Fail(t, "the answer did not come")
+		}
 		_, err = c.Interrupt(ctx)
 		require.NoError(t, err)
 		var said []string
