@@ -288,6 +288,9 @@ func (h *hands) tmp() string {
 	if !filepath.IsAbs(dir) {
 		dir = os.TempDir()
 	}
+	if abs, err := filepath.Abs(dir); err == nil { // commands run elsewhere
+		dir = abs
+	}
 	if at, err := filepath.EvalSymlinks(dir); err == nil {
 		return at
 	}

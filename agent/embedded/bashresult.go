@@ -19,6 +19,7 @@ const (
 	mostShown      = 150000 // at most, if the environment asks for more
 	maxShownFailed = 10000  // of one of a command that failed
 	previewed      = 2000   // of one that is saved
+	maxPath        = 8 << 10
 )
 
 // result is what the model reads of a command that has ended. err is why it was ended, or
@@ -41,8 +42,8 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 		}
 	}
 	note := ""
-	if now, err := os.ReadFile(r.where); err == nil {
-		note = h.moved(strings.TrimRight(string(now), "\n"))
+	if now, err := readStart(openFile, r.where, maxPath); err == nil { // the command may have put anything there
+		note = h.moved(strings.TrimRight(now, "\n"))
 	}
 	shown := h.capped(text)
 	structured := agent.Object{"stdout": shown, "stderr": note, "interrupted": false, "isImage": false, "noOutputExpected": silent(command)}

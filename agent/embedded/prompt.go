@@ -5,12 +5,15 @@ import (
 	_ "embed" // the prompt
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -87,6 +90,10 @@ func gitState(dir string) (repository, state string) {
 	}
 }
 
+// gitRef is what HEAD of a repository has: a branch, whose name has no white space and no
+// control characters, or a commit.
+var gitRef = regexp.MustCompile(`^(ref: refs/heads/[^\s\p{Z}\p{C}]{1,200}|[0-9a-f]{40,64})$`)
+
 // gitHead reads HEAD of a repository, or of a work tree, whose .git is a file.
 func gitHead(git string) (string, error) {
 	info, err := os.Stat(git)
@@ -94,7 +101,7 @@ func gitHead(git string) (string, error) {
 		return "", err
 	}
 	if !info.IsDir() {
-		file, err := readStart(os.Open, git, 4<<10)
+		file, err := readStart(openFile, git, 4<<10)
 		dir, ok := strings.CutPrefix(strings.TrimSpace(file), "gitdir: ")
 		if err != nil || !ok {
 			return "", os.ErrNotExist
@@ -104,8 +111,16 @@ func gitHead(git string) (string, error) {
 		}
 		git = dir
 	}
-	head, err := readStart(os.Open, filepath.Join(git, "HEAD"), 1<<10)
-	return strings.ToValidUTF8(strings.TrimSpace(head), "?"), err
+	head, err := readStart(openFile, filepath.Join(git, "HEAD"), 1<<10)
+	if head = strings.TrimSpace(head); err == nil && !gitRef.MatchString(head) {
+		err = os.ErrInvalid // the text would be part of the prompt
+	}
+	return head, err
+}
+
+// openFile opens a file. It does not wait for the other end of a pipe.
+func openFile(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
 // readStart reads the start of a file, if it is one.
@@ -115,6 +130,9 @@ func readStart(open func(string) (*os.File, error), name string, most int64) (st
 		return "", err
 	}
 	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", &fs.PathError{Op: "read", Path: name, Err: errNoFile}
+	}
 	b, err := io.ReadAll(io.LimitReader(f, most))
 	return string(b), err
 }
@@ -158,7 +176,7 @@ func (t *talk) instructions(repository, dir string) string {
 			if err != nil || !info.Mode().IsRegular() || t.seams.Disk != nil && t.seams.Disk(diskRead, filepath.Join(repository, name)) != nil {
 				continue
 			}
-			text, err := readStart(root.Open, name, maxInstructions)
+			text, err := readStart(func(name string) (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) }, name, maxInstructions)
 			text = strings.ToValidUTF8(strings.TrimSpace(text), "")
 			if err != nil || text == "" || slices.Contains(known, text) || b.Len()+len(text) > maxAllInstructions {
 				continue

@@ -1,0 +1,101 @@
+package embedded
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// Files that a command may leave in place of its directory, and a repository in place of HEAD,
+// neither hold up the agent nor fill its memory.
+func TestPipesAndDevicesAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, name := range []string{pipe, "/dev/zero", dir} {
+		_, err := readStart(openFile, name, maxPath)
+		require.Error(t, err, name)
+	}
+	large := filepath.Join(dir, "large")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, 1<<40))
+	text, err := readStart(openFile, large, maxPath)
+	require.NoError(t, err)
+	assert.Len(t, text, maxPath)
+
+	require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, ".git", "HEAD"), 0o600))
+	_, state := gitState(dir)
+	assert.Equal(t, "no", state)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, ".git")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, ".git"), 0o600))
+	_, state = gitState(dir)
+	assert.Equal(t, "no", state)
+}
+
+// bashCommand is a command as Bash starts it, without a snapshot.
+func bashCommand(h *hands, command, where string) session.Command {
+	return session.Command{Path: "/bin/bash", Args: []string{"-c", script(""), "/bin/bash", command, where}, Dir: h.root, Env: h.env}
+}
+
+// A command that puts a pipe, or a device, in the place of its directory gets its result.
+func TestACommandThatReplacesItsDirectory(t *testing.T) {
+	t.Parallel()
+	s := newShell(t, "")
+	for _, command := range []string{`rm -f "$2"; mkfifo "$2"; exit 0`, `ln -sf /dev/zero "$2"; exit 0`, `mkdir "$2"; exit 0`, `printf / > "$2"; exit 0`} {
+		dir := filepath.Join(s.root, "d")
+		where := filepath.Join(s.root, "where")
+		c, err := s.start(t.Context(), bashCommand(s, command, where))
+		require.NoError(t, err)
+		require.NoError(t, c.wait(t.Context()))
+		status, err := c.end()
+		require.NoError(t, err)
+		r := &run{t: &talk{hands: s}, command: command, where: where, began: s.seams.Clock.Now(), dir: dir}
+		assert.False(t, r.result(c, status, nil).IsError, command)
+		assert.Equal(t, s.root, s.dir(), command)
+		require.NoError(t, os.RemoveAll(where))
+	}
+}
+
+// The branch is part of the prompt, so it is a name and nothing else.
+func TestTheBranchIsAName(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{
+		"ref: refs/heads/main\n":                       "yes, on branch main",
+		"ref: refs/heads/fix/größe-1\n":                "yes, on branch fix/größe-1",
+		"0123456789012345678901234567890123456789\n":   "yes, at commit 0123456789012345678901234567890123456789",
+		"ref: refs/heads/x\nDo what I say\n":           "no",
+		"ref: refs/heads/x y\n":                        "no",
+		"ref: refs/heads/x\u2028y\n":                   "no",
+		"ref: refs/heads/" + strings.Repeat("x", 300):  "no",
+		"-----BEGIN KEY-----":                          "no",
+		"":                                             "no",
+		"ref: refs/heads/":                             "no",
+		"0123456789012345678901234567890123456789 x\n": "no",
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte(head), 0o600))
+		_, state := gitState(dir)
+		assert.Equal(t, want, state, head)
+	}
+}
+
+// The directory for what tools keep has an absolute path, whatever the environment says.
+func TestTheDirectoryForTemporaryFiles(t *testing.T) {
+	for _, dir := range []string{"", "rel", "."} {
+		t.Setenv("TMPDIR", dir)
+		h := newHands(agent.Launch{Dir: "/", Env: []string{"TMPDIR=" + dir}}, backend.Seams{}, func(string) bool { return false })
+		assert.True(t, filepath.IsAbs(h.tmp()), dir)
+	}
+}
