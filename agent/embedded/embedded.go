@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
@@ -85,8 +86,9 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
+	unset := slices.Clone(in.UnsetEnv)
 	a.NewProgram = func(seams backend.Seams) agent.Program {
-		return &program{cfg: &s.Config, shared: &s.shared, seams: seams}
+		return &program{cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset}
 	}
 	return a, nil
 }

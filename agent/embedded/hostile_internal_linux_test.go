@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -89,6 +90,16 @@ func TestTheBranchIsAName(t *testing.T) {
 		_, state := gitState(dir)
 		assert.Equal(t, want, state, head)
 	}
+}
+
+// Commands get no key, and nothing that the options take away, also not from ~/.bashrc.
+func TestVariablesThatCommandsDoNotGet(t *testing.T) {
+	t.Parallel()
+	p := &program{cfg: &Config{Profiles: model.DefaultProfiles()}, unset: []string{"TAKEN"}}
+	for _, name := range []string{"TROUPE_MODEL_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_OAUTH_TOKEN", "TAKEN"} {
+		assert.True(t, p.private(name), name)
+	}
+	assert.False(t, p.private("PATH"))
 }
 
 // The directory for what tools keep has an absolute path, whatever the environment says.

@@ -18,6 +18,7 @@ type program struct {
 	cfg    *Config
 	shared *shared
 	seams  backend.Seams
+	unset  []string // variables that Options.UnsetEnv names
 }
 
 // AgentName implements [agent.Program].
@@ -138,13 +139,14 @@ type used struct {
 	cost, freshCost float64
 }
 
-// private reports whether commands do not get this variable of the environment: it has a key.
+// private reports whether commands do not get this variable, neither from the environment nor
+// from ~/.bashrc: it has a key, or the options name it.
 func (p *program) private(variable string) bool {
 	switch variable {
-	case "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS":
+	case "TROUPE_MODEL_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS":
 		return true
 	}
-	return slices.ContainsFunc(p.cfg.Profiles.Servers, func(s model.ServerProfile) bool { return s.KeyName == variable })
+	return slices.Contains(p.unset, variable) || slices.ContainsFunc(p.cfg.Profiles.Servers, func(s model.ServerProfile) bool { return s.KeyName == variable })
 }
 
 // newHands are the hands of an agent that was started like that. Its commands do not get
