@@ -264,7 +264,7 @@ func globsOf(text string) (globs []string) {
 
 // file searches a file. One that cannot be read is left out.
 func (g *grepping) file(ctx context.Context, f *search.File, target string, scan search.Scan) error {
-	if g.h.hidden(target) || g.h.hidden(filepath.Join(g.at.path, f.Path)) || g.h.disk.ask(diskRead, target) != nil {
+	if device.MatchString(target) || g.h.hidden(target) || g.h.hidden(filepath.Join(g.at.path, f.Path)) || g.h.disk.ask(diskRead, target) != nil {
 		return nil
 	}
 	file, err := f.Open()

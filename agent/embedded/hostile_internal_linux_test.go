@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,30 @@ func TestTheBranchIsAName(t *testing.T) {
 		_, state := gitState(dir)
 		assert.Equal(t, want, state, head)
 	}
+}
+
+// The environment of a process, which may be this one with its keys, is not read, by any name.
+func TestEnvironmentsAreNotRead(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "a.txt", "x\n")
+	require.NoError(t, os.Symlink("/proc/self/environ", filepath.Join(h.root, "link")))
+	for _, name := range []string{"/proc/self/environ", "/proc/thread-self/environ", fmt.Sprintf("/proc/%d/environ", os.Getpid()), fmt.Sprintf("/proc/self/task/%d/environ", os.Getpid()), "link", "/proc/self/root/proc/self/environ"} {
+		r := h.readFile(nil, agent.Object{"file_path": name})
+		assert.True(t, r.IsError, "%s: %v", name, r.Content)
+		r = h.grep(t.Context(), agent.Object{"pattern": "P", "path": name, "output_mode": "content"})
+		assert.Equal(t, "No matches found", r.Content, name)
+	}
+	assert.False(t, h.readFile(nil, agent.Object{"file_path": "/proc/self/comm"}).IsError)
+}
+
+// Read takes the file that its gate judged.
+func TestReadTakesThePathOfTheGate(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "a.txt", "x\n")
+	for _, name := range []string{"a.txt /", "a.txt //"} {
+		assert.True(t, h.readFile(nil, agent.Object{"file_path": name}).IsError, name)
+	}
+	assert.False(t, h.readFile(nil, agent.Object{"file_path": "a.txt/ "}).IsError)
 }
 
 // Commands get no key, and nothing that the options take away, also not from ~/.bashrc.

@@ -157,6 +157,9 @@ func (h *hands) load(u *spot, path string) ([]byte, fs.FileInfo, error) {
 	if err := h.disk.ask(diskRead, path); err != nil {
 		return nil, nil, err
 	}
+	if device.MatchString(at) { // a link leads there
+		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: errNoFile}
+	}
 	if at == h.real || at == "/" {
 		return nil, nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	}

@@ -60,10 +60,7 @@ func read() *tool {
 
 func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	name := str(in, "file_path")
-	path := h.path(strings.TrimRight(name, " /"))
-	if name == "" {
-		path = h.dir()
-	}
+	path := h.path(name) // as the gate has it
 	content, _, err := h.load(u, path)
 	if path == os.DevNull {
 		err = nil // it is empty
@@ -133,8 +130,9 @@ func textFile(name, content string, lines, start, total int) agent.Object {
 // errNoFile is a path that names no file: a pipe, a socket, a device.
 var errNoFile = errors.New("no regular file")
 
-// device are paths of devices and of files of a process that are not read.
-var device = regexp.MustCompile(`^/dev/(zero|full|random|urandom|console|ptmx|kmsg|mem|kmem|port|stdin|stdout|stderr|tty.*|fd/.*|pts/.*)$|^/proc/[^/]+/(mem|fd/.*|kcore|pagemap)$|^/proc/(kcore|kmsg)$`)
+// device are paths of devices and of files of a process that are not read. The environment of
+// this program can have keys.
+var device = regexp.MustCompile(`^/dev/(zero|full|random|urandom|console|ptmx|kmsg|mem|kmem|port|stdin|stdout|stderr|tty.*|fd/.*|pts/.*)$|^/proc/[^/]+/(task/[^/]+/)?(mem|environ|fd/.*|kcore|pagemap)$|^/proc/(kcore|kmsg)$`)
 
 func noDevice(path string) string {
 	return "Cannot read '" + path + "': this path names a device or process file that this tool does not read."
