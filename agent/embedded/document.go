@@ -143,8 +143,9 @@ func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
 }
 
 // replace writes a file: whole or not at all, where its path led when the call was checked,
-// and only if it is still the document before; for a nil document, only if there is no file.
-func (h *hands) replace(u *spot, path string, before *document, content []byte, mode fs.FileMode) error {
+// and only if it is still the document before, whose mode it keeps; for a nil document, only if
+// there is no file.
+func (h *hands) replace(u *spot, path string, before *document, content []byte) error {
 	at := u.leadsTo(path)
 	dir, err := h.enterDir(filepath.Dir(at), true)
 	if err != nil {
@@ -157,13 +158,17 @@ func (h *hands) replace(u *spot, path string, before *document, content []byte, 
 	if err := h.disk.ask(diskMake, part); err != nil {
 		return err
 	}
-	f, err := dir.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	mode := fs.FileMode(0o666) // without the user's umask
+	if before != nil {
+		mode = 0o600
+	}
+	f, err := dir.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
 	}
 	err = h.disk.write(f, part, content)
-	if err == nil {
-		err = f.Chmod(mode)
+	if err == nil && before != nil {
+		err = f.Chmod(before.mode)
 	}
 	if err == nil {
 		err = h.disk.sync(f, part)

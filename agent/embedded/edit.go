@@ -154,16 +154,16 @@ func (h *hands) edit(u *spot, in agent.Object) agent.ToolResult {
 	case problem != "":
 		return failure("%s", problem)
 	}
-	mode, original := fs.FileMode(0o644), ""
+	original := ""
 	stored := e.text
 	if e.before != nil {
-		mode, original = e.before.mode, e.before.text
+		original = e.before.text
 		if e.before.crlf {
 			stored = strings.ReplaceAll(strings.ReplaceAll(stored, "\r\n", "\n"), "\n", "\r\n")
 		}
 	}
 	content := e.before.encode(stored)
-	if err := h.replace(u, e.path, e.before, content, mode); err != nil {
+	if err := h.replace(u, e.path, e.before, content); err != nil {
 		return failure("%s", h.writeError(err, e.path))
 	}
 	if !e.unseen || e.before == nil || e.old == "" {

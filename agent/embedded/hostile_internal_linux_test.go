@@ -127,6 +127,23 @@ func TestVariablesThatCommandsDoNotGet(t *testing.T) {
 	assert.False(t, p.private("PATH"))
 }
 
+// New files and directories have the modes that the user's umask leaves; a file that is
+// changed keeps its mode.
+func TestModesOfFiles(t *testing.T) { //nolint:paralleltest // it changes the umask of the process
+	h := handsIn(t, "a.txt", "x")
+	require.NoError(t, os.Chmod(filepath.Join(h.root, "a.txt"), 0o750)) //nolint:gosec // the test is about it
+	before := syscall.Umask(0o007)
+	defer syscall.Umask(before)
+	require.False(t, h.write(nil, agent.Object{"file_path": "d/n.txt", "content": "x"}).IsError)
+	require.False(t, h.write(nil, agent.Object{"file_path": "a.txt", "content": "y"}).IsError)
+	require.False(t, h.edit(nil, agent.Object{"file_path": "e.txt", "old_string": "", "new_string": "x"}).IsError)
+	for name, want := range map[string]os.FileMode{"d": os.ModeDir | 0o770, "d/n.txt": 0o660, "a.txt": 0o750, "e.txt": 0o660} {
+		info, err := os.Stat(filepath.Join(h.root, name))
+		require.NoError(t, err)
+		assert.Equal(t, want, info.Mode(), name)
+	}
+}
+
 // The directory for what tools keep has an absolute path, whatever the environment says.
 func TestTheDirectoryForTemporaryFiles(t *testing.T) {
 	for _, dir := range []string{"", "rel", "."} {

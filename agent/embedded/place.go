@@ -104,7 +104,7 @@ func (h *hands) enterDir(at string, create bool) (*os.Root, error) {
 		}
 	}
 	if base == at && create {
-		if err := os.MkdirAll(at, 0o755); err != nil { //nolint:gosec // as every program makes them
+		if err := os.MkdirAll(at, 0o777); err != nil { //nolint:gosec // as every program makes them
 			return nil, err
 		}
 	}
@@ -127,7 +127,7 @@ func (h *hands) enterDir(at string, create bool) (*os.Root, error) {
 func below(root *os.Root, name string, create bool) (*os.Root, error) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) && create {
-		if err = root.Mkdir(name, 0o755); err == nil || errors.Is(err, fs.ErrExist) {
+		if err = root.Mkdir(name, 0o777); err == nil || errors.Is(err, fs.ErrExist) {
 			info, err = root.Lstat(name)
 		}
 	}

@@ -103,7 +103,7 @@ func (h *hands) write(u *spot, in agent.Object) agent.ToolResult {
 		text = bom + text
 	}
 	content := before.encode(text)
-	if err := h.replace(u, path, before, content, before.mode); err != nil {
+	if err := h.replace(u, path, before, content); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
 	h.wrote(path, content)
@@ -121,7 +121,7 @@ func (h *hands) write(u *spot, in agent.Object) agent.ToolResult {
 
 // created writes a file that was not there.
 func (h *hands) created(u *spot, name, path, text string) agent.ToolResult {
-	if err := h.replace(u, path, nil, []byte(text), 0o644); err != nil {
+	if err := h.replace(u, path, nil, []byte(text)); err != nil {
 		return failure("%s", h.writeError(err, path))
 	}
 	h.wrote(path, []byte(text))
