@@ -144,6 +144,20 @@ func TestModesOfFiles(t *testing.T) { //nolint:paralleltest // it changes the um
 	}
 }
 
+// A file that a hook puts in the place of the one that was checked is another one.
+func TestAHookChangesTheFile(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "a.txt", "a", "b.txt", "b")
+	tk := &talk{hands: h, shared: new(shared)}
+	tk.shared.made()
+	u := &spot{}
+	u.look(h, h.path("a.txt"))
+	in := agent.Object{"file_path": "b.txt", "content": "new"}
+	require.True(t, tk.judged(write(), u)(inEdits(), in).Allow)
+	r := h.write(u, in)
+	assert.False(t, r.IsError, "%v", r.Content)
+}
+
 // The directory for what tools keep has an absolute path, whatever the environment says.
 func TestTheDirectoryForTemporaryFiles(t *testing.T) {
 	for _, dir := range []string{"", "rel", "."} {

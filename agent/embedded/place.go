@@ -41,7 +41,9 @@ func (t *talk) judged(own *tool, u *spot) func(agent.Permissions, agent.Object) 
 		return judge
 	}
 	return func(p agent.Permissions, in agent.Object) agent.Verdict {
-		u.path = t.hands.path(own.place(t.hands, in))
+		if at := t.hands.path(own.place(t.hands, in)); at != u.path {
+			*u = spot{path: at} // a hook may have changed it after the check
+		}
 		u.real = u.path
 		if at, err := resolve(u.path); err == nil {
 			u.real = at
