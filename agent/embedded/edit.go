@@ -124,7 +124,10 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	}
 	times := 1
 	if all {
-		times = -1
+		times = strings.Count(d.text, what)
+	}
+	if size := len(d.text) + times*(len(e.next)-len(what)); size > maxFile {
+		return nil, fmt.Sprintf("The file would have %s after this edit, and at most %s are written. Replace fewer places, or with a shorter text.", sizeOf(size), sizeOf(maxFile))
 	}
 	e.text = strings.Replace(d.text, what, e.next, times)
 	return e, ""

@@ -127,6 +127,17 @@ func TestVariablesThatCommandsDoNotGet(t *testing.T) {
 	assert.False(t, p.private("PATH"))
 }
 
+// An edit whose result would be too large is refused before it is made.
+func TestAnEditThatGrowsTooLarge(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "a.txt", strings.Repeat("a", 1<<20))
+	in := agent.Object{"file_path": "a.txt", "old_string": "a", "new_string": strings.Repeat("b", 1<<20), "replace_all": true}
+	assert.Contains(t, edit().check(h, in), "The file would have 1073741824KB after this edit")
+	in["new_string"] = "bb"
+	assert.Empty(t, edit().check(h, in))
+	assert.False(t, h.edit(nil, in).IsError)
+}
+
 // New files and directories have the modes that the user's umask leaves; a file that is
 // changed keeps its mode.
 func TestModesOfFiles(t *testing.T) { //nolint:paralleltest // it changes the umask of the process
@@ -165,4 +176,35 @@ func TestTheDirectoryForTemporaryFiles(t *testing.T) {
 		h := newHands(agent.Launch{Dir: "/", Env: []string{"TMPDIR=" + dir}}, backend.Seams{}, func(string) bool { return false })
 		assert.True(t, filepath.IsAbs(h.tmp()), dir)
 	}
+}
+
+// Read takes no more memory than the lines that it shows.
+func TestReadOfManyLines(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "a.txt", strings.Repeat("\n", 4<<20))
+	r := h.readFile(nil, agent.Object{"file_path": "a.txt", "allow_large": true})
+	assert.True(t, r.IsError)
+	assert.Contains(t, r.Content, "at most 16384KB are read at once")
+	r = h.readFile(nil, agent.Object{"file_path": "a.txt", "offset": float64(4 << 20), "limit": 5.0})
+	assert.Equal(t, "4194304\t\n4194305\t", r.Content)
+	for _, c := range []struct {
+		first, count int
+		want         string
+	}{{1, 1, "a"}, {1, 3, "a\nb\n"}, {2, 1, "b"}, {3, 1, ""}, {2, 2, "b\n"}} {
+		assert.Equal(t, c.want, lineRange("a\nb\n", c.first, c.count))
+	}
+}
+
+// An input with many members is read in the time that it takes to read it once.
+func TestInputsWithManyMembers(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&b, `,"k%d":1,"%d":1`, i, i)
+	}
+	keys := keysOf([]byte("{" + b.String()[1:] + "}"))
+	assert.Len(t, keys, 400_000)
+	in, text, _ := unparsed("Read", "["+strings.Repeat("1,", 1<<20)+"1]")
+	assert.Empty(t, text)
+	assert.Len(t, keysOf(in), maxIndices)
 }

@@ -283,19 +283,21 @@ func keysOf(object json.RawMessage) (keys []string) {
 		return nil
 	}
 	var indices []int
+	seen := map[string]bool{}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return keys
 		}
 		key, _ := name.(string) // of an object
-		if n, err := strconv.Atoi(key); err == nil && n >= 0 && strconv.Itoa(n) == key {
-			if !slices.Contains(indices, n) {
-				indices = append(indices, n)
-			}
-		} else if !slices.Contains(keys, key) {
+		if n, err := strconv.Atoi(key); seen[key] {
+			// its place is that of the first
+		} else if err == nil && n >= 0 && strconv.Itoa(n) == key {
+			indices = append(indices, n)
+		} else {
 			keys = append(keys, key)
 		}
+		seen[key] = true
 		var value json.RawMessage
 		if d.Decode(&value) != nil {
 			break
@@ -308,6 +310,9 @@ func keysOf(object json.RawMessage) (keys []string) {
 	}
 	return append(all, keys...)
 }
+
+// maxIndices is how many elements of a list are taken for members of an object.
+const maxIndices = 1000
 
 // unparsed reads an input that is not a JSON object. A list, and a text, is an object with its
 // indices for keys, and a number or the like an empty one, as observed. If it is not JSON
@@ -323,7 +328,7 @@ func unparsed(name, bad string) (in json.RawMessage, text, detail string) {
 			n = len(utf16.Encode([]rune(v)))
 		}
 		var b strings.Builder
-		for i := range n {
+		for i := range min(n, maxIndices) {
 			fmt.Fprintf(&b, `,"%d":null`, i)
 		}
 		return json.RawMessage("{" + strings.TrimPrefix(b.String(), ",") + "}"), "", ""

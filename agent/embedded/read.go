@@ -22,6 +22,9 @@ import (
 const (
 	maxRead = 256 << 10 // bytes of a file that is read without a limit
 	maxFile = 64 << 20  // bytes of a file that is read at all
+
+	maxResult   = 16 << 20 // bytes of lines with their numbers
+	numberWidth = 8        // of a number, about
 )
 
 // read is the tool Read, as Claude Code 2.1.329 has it (observed) at an endpoint that does
@@ -87,38 +90,60 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 		h.saw(path, content)
 		return agent.ToolResult{Content: "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>", Structured: textFile(name, "", 1, 1, 1)}
 	}
-	lines := strings.Split(text, "\n")
+	total := strings.Count(text, "\n") + 1
 	offset, _ := number(in, "offset")
 	first := int(min(max(offset, 1), math.MaxInt32))
 	shown := int(offset) // an offset of 0 counts from 0, as observed
 	if _, given := in["offset"]; !given || offset < 0 {
 		shown = 1
 	}
-	if first > len(lines) {
+	if first > total {
 		return agent.ToolResult{
-			Content:    fmt.Sprintf("<system-reminder>Warning: the file exists but is shorter than the provided offset (%d). The file has %d lines.</system-reminder>", first, len(lines)),
-			Structured: textFile(name, "", 0, first, len(lines)),
+			Content:    fmt.Sprintf("<system-reminder>Warning: the file exists but is shorter than the provided offset (%d). The file has %d lines.</system-reminder>", first, total),
+			Structured: textFile(name, "", 0, first, total),
 		}
 	}
-	part := lines[first-1:]
-	if limited && limit > 0 && int(min(limit, math.MaxInt32)) < len(part) {
-		part = part[:int(limit)]
+	count := total - first + 1
+	if limited && limit > 0 {
+		count = int(min(limit, float64(count)))
 	}
-	if len(part) == len(lines) {
+	part := lineRange(text, first, count)
+	if size := len(part) + numberWidth*count; size > maxResult {
+		return failure("These lines have %s with their numbers, and at most %s are read at once. Use offset and limit to read fewer.", sizeOf(size), sizeOf(maxResult))
+	}
+	if count == total {
 		h.saw(path, content)
 	} else {
-		h.sawLines(path, content, first, first+len(part)-1)
+		h.sawLines(path, content, first, first+count-1)
 	}
 	var b strings.Builder
-	for i, line := range part {
-		if i > 0 {
+	number := shown
+	for line := range strings.SplitSeq(part, "\n") {
+		if number > shown {
 			b.WriteByte('\n')
 		}
-		b.WriteString(strconv.Itoa(shown + i))
+		b.WriteString(strconv.Itoa(number))
 		b.WriteByte('\t')
 		b.WriteString(line)
+		number++
 	}
-	return agent.ToolResult{Content: b.String() + note, Structured: textFile(name, strings.Join(part, "\n"), len(part), shown, len(lines))}
+	return agent.ToolResult{Content: b.String() + note, Structured: textFile(name, part, count, shown, total)}
+}
+
+// lineRange are lines of a text that has them, from the one with the number first.
+func lineRange(text string, first, count int) string {
+	for ; first > 1; first-- {
+		text = text[strings.IndexByte(text, '\n')+1:]
+	}
+	end := 0
+	for ; count > 0; count-- {
+		i := strings.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return text
+		}
+		end += i + 1
+	}
+	return text[:end-1]
 }
 
 func textFile(name, content string, lines, start, total int) agent.Object {
