@@ -52,7 +52,7 @@ type sight struct {
 
 func (s *sight) ask(command string) agent.Verdict {
 	whole := commandRules(ruleFor(command))
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return otherwise(needsApproval, []any{whole})
 	}

@@ -14,7 +14,7 @@ import (
 // as can be seen. A word whose value cannot be seen counts as the worst value that it may have, unless
 // it may have any.
 func (h *hands) critical(command string) string {
-	d := &danger{h: h, dirs: []string{h.dir()}, values: map[string][]string{}}
+	d := &danger{h: h, dirs: []string{h.dir()}, values: map[string][]string{}, left: maxDanger}
 	d.script(command, 0)
 	return d.found
 }
@@ -27,12 +27,24 @@ type danger struct {
 	words  []string            // all words of the script that are known
 	doubt  bool                // a value of the word was not known
 	found  string
+	left   int // of the work that it may do
 }
 
 const (
-	maxChoices = 32 // values of a word, and directories
-	maxScripts = 4  // scripts in scripts
+	maxChoices = 32      // values of a word, and directories
+	maxScripts = 4       // scripts in scripts
+	maxDanger  = 1 << 18 // steps of a search
+	pathSteps  = 64      // for a path whose links are followed, and for a script
 )
+
+// spend takes steps from the work that may be done, and reports whether there were enough. If
+// there were not, the command is one that cannot be looked at, and asked about.
+func (d *danger) spend(steps int) bool {
+	if d.left -= steps; d.left < 0 && d.found == "" {
+		d.found = "This command is too long to be checked for what it removes"
+	}
+	return d.left >= 0
+}
 
 // removes reports whether a program, by a path or a name, removes files.
 func removes(program string) bool {
@@ -44,7 +56,10 @@ func removes(program string) bool {
 }
 
 func (d *danger) script(text string, depth int) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if len(text) <= maxCommand && !d.spend(pathSteps+2*len(text)) {
+		return
+	}
+	file, err := parsed(text)
 	if err != nil {
 		d.unread(text)
 		return
@@ -75,7 +90,10 @@ func (d *danger) script(text string, depth int) {
 // unread looks at a text that is not a script, word by word.
 func (d *danger) unread(text string) {
 	remover := ""
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }) {
+	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }) {
+		if d.found != "" {
+			return
+		}
 		if removes(w) {
 			remover = filepath.Base(w)
 		} else if remover != "" {
@@ -117,6 +135,9 @@ func (d *danger) call(c *syntax.CallExpr, depth int) {
 		if depth < maxScripts {
 			for _, arg := range all[1:] {
 				for _, text := range arg {
+					if d.left < 0 {
+						return
+					}
 					if name == "eval" || strings.ContainsAny(text, " ;\n") {
 						d.script(text, depth+1)
 					}
@@ -220,6 +241,9 @@ func (d *danger) remove(name, text string, sure bool) {
 		return
 	}
 	for _, dir := range d.dirs {
+		if !d.spend(pathSteps) {
+			return
+		}
 		path := d.path(dir, text)
 		where, pattern := path, ""
 		if i := strings.IndexAny(path, "*?["); i >= 0 {
@@ -301,6 +325,9 @@ func (d *danger) eval(w *syntax.Word) []string {
 	var parts func(list []syntax.WordPart)
 	parts = func(list []syntax.WordPart) {
 		for _, p := range list {
+			if !d.spend(len(values)) {
+				return
+			}
 			switch p := p.(type) {
 			case *syntax.Lit:
 				add(braces(withoutBackslashes(p.Value)))
@@ -342,62 +369,4 @@ func (d *danger) value(p *syntax.ParamExp) []string {
 	}
 	slices.Sort(values)
 	return slices.Compact(values)
-}
-
-func withoutBackslashes(s string) string {
-	if !strings.Contains(s, "\\") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) {
-			i++
-			if s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-// braces are the texts that a text with braces stands for: a{b,c}d. Those that are not that
-// stay.
-func braces(s string) []string {
-	open := strings.IndexByte(s, '{')
-	if open < 0 {
-		return []string{s}
-	}
-	depth, from := 0, open+1
-	var choices []string
-	for i := open; i < len(s); i++ {
-		switch s[i] {
-		case '{':
-			depth++
-		case ',':
-			if depth == 1 {
-				choices = append(choices, s[from:i])
-				from = i + 1
-			}
-		case '}':
-			if depth--; depth > 0 {
-				continue
-			}
-			if len(choices) == 0 {
-				return []string{s}
-			}
-			var all []string
-			for _, c := range append(choices, s[from:i]) {
-				for _, rest := range braces(s[i+1:]) {
-					for _, one := range braces(c) {
-						if len(all) < maxChoices {
-							all = append(all, s[:open]+one+rest)
-						}
-					}
-				}
-			}
-			return all
-		}
-	}
-	return []string{s}
 }

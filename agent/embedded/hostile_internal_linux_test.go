@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -125,6 +127,56 @@ func TestVariablesThatCommandsDoNotGet(t *testing.T) {
 		assert.True(t, p.private(name), name)
 	}
 	assert.False(t, p.private("PATH"))
+}
+
+// A command of the model neither takes long to be checked, nor ends the program.
+func TestCommandsThatAreHardToRead(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	judge := w.judge(bash(true))
+	nest := func(open, middle, end string, n int) string {
+		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
+	}
+	values := ""
+	for i := range 40 {
+		values += "X='eval \"$X\" " + strconv.Itoa(i) + "'; "
+	}
+	for name, command := range map[string]string{
+		"braces":           "echo " + strings.Repeat("{a,b}", 500),
+		"braces in braces": "echo " + nest("{a,", "b", "}", 500),
+		"substitutions":    nest("$(", "ls", ")", 1<<20),
+		"few of them":      nest("$(", "ls", ")", 1000),
+		"defaults":         "rm " + nest("${a:-", "/x", "}", 1000),
+		"a long list":      strings.Repeat("ls && ", 1<<20) + "ls",
+		"negations":        strings.Repeat("! ", 1<<20) + "ls",
+		"scripts":          values + "eval \"$X\"",
+		"directories":      strings.Repeat("cd a/b/c; ", 60) + "rm " + strings.Repeat("x/y ", 3500),
+		"words":            "rm " + strings.Repeat("x ", 1<<20),
+		"a heredoc":        "cat > x <<'X'\n" + strings.Repeat("rm x\n", 1<<17) + "X",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, mode := range []string{"default", "acceptEdits", "bypassPermissions", "plan"} {
+				v := judge(agent.Permissions{Mode: mode}, agent.Object{"command": command})
+				assert.True(t, mode == "bypassPermissions" || !v.Allow, mode)
+			}
+			_ = blockedSleep(agent.Object{"command": command}, true)
+			w.hands.sawBy(command, w.hands.root)
+			if slices.Contains([]string{"scripts", "directories", "words"}, name) {
+				assert.Contains(t, w.hands.critical(command), "too long to be checked")
+			}
+		})
+	}
+}
+
+func TestBraces(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"a": {"a"}, "a{b,c}d": {"abd", "acd"}, "{a,b}{c,d}": {"ac", "ad", "bc", "bd"}, "{a,{b,c}}": {"a", "b", "c"}, "{a}": {"{a}"}, "{a}{b,c}": {"{a}b", "{a}c"}, "{a{b,c}}": {"{ab}", "{ac}"}, "{a,b": {"{a,b"}, "{,x}": {"", "x"}, "{}": {"{}"},
+	} {
+		assert.Equal(t, want, braces(text), text)
+	}
+	assert.Len(t, braces(strings.Repeat("{a,b,c}", 300)), maxChoices)
 }
 
 // An edit whose result would be too large is refused before it is made.

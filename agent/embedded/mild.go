@@ -14,7 +14,7 @@ func mild(command string) string {
 	if strings.ContainsAny(command, "\\`#\x00") || strings.Contains(command, "<<") {
 		return command
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return command
 	}

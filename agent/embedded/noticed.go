@@ -86,7 +86,7 @@ func (h *hands) isKnown(path string, content []byte) bool {
 // sawBy notes the files that a command has printed whole: with cat, nl, head or sed, each
 // alone, in a list of commands in the same directory.
 func (h *hands) sawBy(command, dir string) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return
 	}

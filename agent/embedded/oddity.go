@@ -18,7 +18,7 @@ func otherwise(about string, suggestions any) agent.Verdict {
 // oddity is the question about a command with something in it that Claude Code 2.1.329 always
 // asks about (observed), also where package policy could tell that it is harmless.
 func oddity(mode, command string) (v agent.Verdict, odd bool) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return v, false
 	}
@@ -141,7 +141,7 @@ func sedWrites(w string) bool {
 // exact reports whether it is plain what a command writes: no pattern stands for files, no --
 // ends the options, and cp and mv have no options.
 func exact(command string) bool {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return false
 	}

@@ -1,12 +1,30 @@
 package embedded
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
+
+const (
+	// maxCommand and maxBrackets limit what is parsed, in bytes and in brackets, as those of
+	// package policy do: the parser recurses, and a stack that overflows ends the program.
+	maxCommand  = 16 << 10
+	maxBrackets = 1 << 10
+)
+
+var errLong = errors.New("the command is too long to be read")
+
+// parsed is a command of bash.
+func parsed(command string) (*syntax.File, error) {
+	if len(command) > maxCommand || strings.Count(command, "(")+strings.Count(command, "{") > maxBrackets {
+		return nil, errLong
+	}
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+}
 
 // operands are the words of a command that may be paths.
 func operands(words []string) (list []string) {
@@ -82,4 +100,65 @@ func quoted(w *syntax.Word) bool {
 		lit, plain := p.(*syntax.Lit)
 		return !plain || strings.Contains(lit.Value, "\\")
 	})
+}
+
+func withoutBackslashes(s string) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// braces are the texts that a text with braces stands for: a{b,c}d. Those that are not that
+// stay.
+func braces(s string) []string {
+	open := strings.IndexByte(s, '{')
+	if open < 0 {
+		return []string{s}
+	}
+	depth, from := 0, open+1
+	var choices []string
+	for i := open; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			depth++
+		case ',':
+			if depth == 1 {
+				choices = append(choices, s[from:i])
+				from = i + 1
+			}
+		case '}':
+			if depth--; depth > 0 {
+				continue
+			}
+			choices = append(choices, s[from:i])
+			before, after := s[:open], ""
+			if len(choices) == 1 { // it stays as it is written
+				before, after = s[:open+1], "}"
+			}
+			var all []string
+			rests := braces(s[i+1:])
+			for _, c := range choices {
+				for _, one := range braces(c) {
+					for _, rest := range rests {
+						if len(all) < maxChoices {
+							all = append(all, before+one+after+rest)
+						}
+					}
+				}
+			}
+			return all
+		}
+	}
+	return []string{s}
 }

@@ -19,7 +19,7 @@ func blockedSleep(in agent.Object, background bool) string {
 		return ""
 	}
 	command := str(in, "command")
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := parsed(command)
 	if err != nil {
 		return ""
 	}
