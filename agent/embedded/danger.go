@@ -202,15 +202,58 @@ func (d *danger) move(args [][]string) {
 	}
 }
 
-// find looks at the places from which find removes.
+// find looks at the places from which find removes. With a test such as -name it removes a
+// part of what is there.
 func (d *danger) find(args [][]string) {
-	some := slices.ContainsFunc(args, func(w []string) bool { return w[0] == "-delete" || removes(w[0]) })
-	for _, w := range args {
-		if !some || strings.HasPrefix(w[0], "-") {
+	if !slices.ContainsFunc(args, func(w []string) bool { return w[0] == "-delete" || removes(w[0]) }) {
+		return
+	}
+	start := slices.IndexFunc(args, func(w []string) bool { // behind options such as -L and -O3
+		return !strings.HasPrefix(w[0], "-") || len(w[0]) > 2 && !strings.HasPrefix(w[0], "-O")
+	})
+	args = args[max(start, 0):]
+	end := slices.IndexFunc(args, func(w []string) bool { return strings.HasPrefix(w[0], "-") || w[0] == "(" || w[0] == "!" })
+	places, part, command := args[:max(end, 0)], false, false
+	for _, w := range args[max(end, 0):] {
+		switch word := w[0]; {
+		case command:
+			command = word != ";" && word != "+"
+		case strings.HasPrefix(word, "-exec"), strings.HasPrefix(word, "-ok"):
+			command = true
+		case strings.HasPrefix(word, "-"):
+			part = part || !slices.Contains(strings.Fields(findsAll), word)
+		}
+	}
+	if len(places) == 0 {
+		places = [][]string{{"."}}
+	}
+	for _, w := range places {
+		for _, text := range w {
+			if part {
+				d.removePart(text)
+			} else {
+				d.remove("find", text, true)
+			}
+		}
+	}
+}
+
+// findsAll are the words of find that leave out nothing.
+const findsAll = "-delete -depth -d -mindepth -maxdepth -type -print -print0 -ls -xdev -mount"
+
+// removePart looks at a place from which find removes a part.
+func (d *danger) removePart(text string) {
+	for _, dir := range d.dirs {
+		if text == "" || d.found != "" || !d.spend(pathSteps) {
 			return
 		}
-		for _, text := range w {
-			if path := d.path(d.h.dir(), text); path == "/" || path == d.h.home() {
+		path := d.path(dir, text)
+		at, err := resolve(path)
+		if err != nil {
+			at = path
+		}
+		for _, path := range []string{path, at} {
+			if path == "/" || path == d.h.home() {
 				d.found = "Dangerous find operation on critical path: " + path
 			}
 		}

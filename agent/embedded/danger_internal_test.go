@@ -80,3 +80,18 @@ func FuzzCritical(f *testing.F) {
 	h := newHands(agent.Launch{Dir: f.TempDir(), Env: []string{"HOME=/home/user"}}, backend.Seams{}, func(string) bool { return false })
 	f.Fuzz(func(_ *testing.T, command string) { _ = h.critical(command) })
 }
+
+// find removes all that is in a place, unless a test says what.
+func TestFindThatRemoves(t *testing.T) {
+	t.Parallel()
+	h := handsWithLinks(t)
+	for _, command := range []string{
+		"find . -delete", "find -delete", "find .. -delete", "find -L . -type f -delete", "find . -mindepth 1 -delete", "find up -delete", "find home/ -delete", "cd .. && find . -delete", "cd ~ && find . -exec rm {} +", "find . sub -delete",
+		"find " + h.root + " -delete", "find ~/.. -delete", "find /usr -delete", "find slash -name x -delete", "find . -exec rm -rf {} ;", "find . -exec rm -rfv {} +", "find . -type f -exec rm -i {} ';' -print", "find ./* -delete", "find -O3 / -delete", "find -- / -name x -delete", "find / -name x -delete", "cd / && find . -name x -delete",
+	} {
+		assert.NotEmpty(t, h.critical(command), command)
+	}
+	for _, command := range []string{"find . -name '*.o' -delete", "find . -type d -empty -delete", "find sub -delete", "find . -type f", "find .. -name x", "find /tmp/x -delete", "find . -exec ls {} +", "find \"$X\" -delete", "find . -exec rm {} ';' -name x", "cd sub && find . -name x -delete"} {
+		assert.Empty(t, h.critical(command), command)
+	}
+}
