@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -57,18 +58,19 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	}
 	files, writes := []string{"Read(./**)"}, []string{"Edit(./**)"}
 	for _, dir := range added {
-		files, writes = append(files, "Read(/"+dir+"/**)"), append(writes, "Edit(/"+dir+"/**)")
+		files, writes = append(files, "Read("+filesIn(dir, "**")+")"), append(writes, "Edit("+filesIn(dir, "**")+")")
 	}
 	g := &gates{
 		allow: p.Allow, deny: p.Deny, dirs: p.Directories, own: with(p.Allow, p.Deny),
 		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil) }),
 		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), nil) }),
 	}
-	t.hands.hide(nil)
+	hides := (func(string) bool)(nil)
 	if len(p.Deny) > 0 {
 		g.allows = with(p.Allow, nil)
-		t.hands.hide(g.hides)
+		hides = g.hides
 	}
+	t.hands.hide(hides) // at once: a search may be under way
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
 		input, _ := json.Marshal(agent.Object{"command": mild(command)}) // a string
 		if _, odd := oddity("", command); odd {
@@ -78,6 +80,12 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	}
 	t.gates = g
 	return g
+}
+
+// filesIn is the pattern of files in a directory.
+func filesIn(dir, pattern string) string {
+	plain := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+	return "/" + strings.TrimSuffix(plain, "/") + "/" + pattern
 }
 
 // allows is what a policy decides; without one, that the call is asked about.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -92,6 +93,25 @@ func TestTheBranchIsAName(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte(head), 0o600))
 		_, state := gitState(dir)
 		assert.Equal(t, want, state, head)
+	}
+}
+
+// A directory whose name has the marks of patterns is that directory alone.
+func TestAnAddedDirectoryIsNoPattern(t *testing.T) {
+	t.Parallel()
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	for _, name := range []string{"*", "a[b]", `c\d`, "e?", "proj", "x", "ab", "ef"} {
+		require.NoError(t, os.Mkdir(filepath.Join(top, name), 0o700))
+	}
+	w := &talk{shared: &shared{}}
+	var args []string
+	for _, name := range []string{"*", "a[b]", "e?"} {
+		args = append(args, "--add-dir="+filepath.Join(top, name))
+	}
+	w.hands = newHands(agent.Launch{Dir: filepath.Join(top, "proj"), Args: args}, backend.Seams{}, func(string) bool { return false })
+	for name, want := range map[string]bool{"*": true, "a[b]": true, "e?": true, "x": false, "ab": false, "ef": false} {
+		assert.Equal(t, want, w.judge(read())(agent.Permissions{}, agent.Object{"file_path": filepath.Join(top, name, "f")}).Allow, name)
 	}
 }
 
@@ -259,4 +279,27 @@ func TestInputsWithManyMembers(t *testing.T) {
 	in, text, _ := unparsed("Read", "["+strings.Repeat("1,", 1<<20)+"1]")
 	assert.Empty(t, text)
 	assert.Len(t, keysOf(in), maxIndices)
+}
+
+// A deny rule that comes is in force for a search that is under way, at every moment.
+func TestASearchIsNeverWithoutItsRules(t *testing.T) {
+	t.Parallel()
+	h := handsIn(t, "secret.txt", "x")
+	tk := &talk{hands: h, shared: new(shared)}
+	deny := []string{"Read(secret.txt)"}
+	tk.compile(agent.Permissions{Deny: deny})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { //nolint:forbidigo // a search beside
+		seen := true
+		for ctx.Err() == nil {
+			seen = seen && h.hidden(filepath.Join(h.root, "secret.txt"))
+		}
+		done <- seen
+	}()
+	for i := range 300 {
+		tk.compile(agent.Permissions{Deny: deny, Allow: []string{"Bash(x" + strconv.Itoa(i) + ")"}})
+	}
+	cancel()
+	assert.True(t, <-done)
 }
