@@ -240,6 +240,9 @@ func (h *hands) moved(dir string) (note string) {
 	return "\nShell cwd was reset to " + h.root
 }
 
+// keptPrefix is how the names of such directories begin.
+const keptPrefix = "troupe-tools-"
+
 // keep is a directory for what tools keep: the session's, or one below it. It is made when it
 // is needed.
 func (h *hands) keep(below string) (string, error) {
@@ -247,7 +250,7 @@ func (h *hands) keep(below string) (string, error) {
 	defer h.mu.Unlock()
 	err := error(nil)
 	if h.own == "" {
-		own := filepath.Join(h.tmp(), fmt.Sprintf("troupe-tools-%016x", h.seams.Rand.Uint64()))
+		own := filepath.Join(h.tmp(), fmt.Sprintf("%s%016x", keptPrefix, h.seams.Rand.Uint64()))
 		if err = os.Mkdir(own, 0o700); err == nil { // no other process may have made it
 			h.own = own
 		}

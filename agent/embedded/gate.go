@@ -51,9 +51,9 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	t.hands.add(p.Directories)
 	added := t.hands.directories()
 	all := t.shared.made()
-	with := func(allow, deny []string) *policy.Policy {
+	with := func(allow, ask, deny []string) *policy.Policy {
 		return all.policy(policy.Rules{
-			Allow: allow, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: added, Resolve: resolve,
+			Allow: allow, Ask: ask, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: added, Resolve: resolve,
 		})
 	}
 	files, writes := []string{"Read(./**)"}, []string{"Edit(./**)"}
@@ -61,19 +61,19 @@ func (t *talk) compile(p agent.Permissions) *gates {
 		files, writes = append(files, "Read("+filesIn(dir, "**")+")"), append(writes, "Edit("+filesIn(dir, "**")+")")
 	}
 	g := &gates{
-		allow: p.Allow, deny: p.Deny, dirs: p.Directories, own: with(p.Allow, p.Deny),
-		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil) }),
-		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), nil) }),
+		allow: p.Allow, deny: p.Deny, dirs: p.Directories, own: with(p.Allow, nil, p.Deny),
+		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil, nil) }),
+		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), t.hands.runs(), nil) }),
 	}
 	hides := (func(string) bool)(nil)
 	if len(p.Deny) > 0 {
-		g.allows = with(p.Allow, nil)
+		g.allows = with(p.Allow, nil, nil)
 		hides = g.hides
 	}
 	t.hands.hide(hides) // at once: a search may be under way
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
 		input, _ := json.Marshal(agent.Object{"command": mild(command)}) // a string
-		if _, odd := oddity("", command); odd {
+		if _, odd := t.hands.oddity("", command); odd {
 			return protocol.BehaviorAsk
 		}
 		return allows(g.reads(), policy.Call{Tool: "Bash", Input: input, Cwd: t.hands.dir()})
@@ -86,6 +86,27 @@ func (t *talk) compile(p agent.Permissions) *gates {
 func filesIn(dir, pattern string) string {
 	plain := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 	return "/" + strings.TrimSuffix(plain, "/") + "/" + pattern
+}
+
+// runs are rules that ask about edits of files that commands run, also those that only read:
+// programs in PATH, and what tools keep. The mode acceptEdits does not let them be written.
+func (h *hands) runs() (ask []string) {
+	add := func(dir, pattern string) {
+		if slices.ContainsFunc(append([]string{h.root, h.real}, h.directories()...), func(own string) bool { return within(dir, own) }) {
+			ask = append(ask, "Edit("+filesIn(dir, pattern)+")")
+		}
+	}
+	for _, dir := range filepath.SplitList(h.getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		add(filepath.Clean(dir), "**")
+		if at, err := filepath.EvalSymlinks(dir); err == nil && at != filepath.Clean(dir) {
+			add(at, "**")
+		}
+	}
+	add(h.tmp(), keptPrefix+"*/**")
+	return ask
 }
 
 // allows is what a policy decides; without one, that the call is asked about.
@@ -172,7 +193,7 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 		if own.name == "Bash" {
 			command = str(in, "command")
 			danger = t.hands.critical(command)
-			strange, odd = oddity(p.Mode, command)
+			strange, odd = t.hands.oddity(p.Mode, command)
 			plain.Input, _ = json.Marshal(agent.Object{"command": mild(command)}) // a text
 		}
 		switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -94,6 +95,76 @@ func TestTheBranchIsAName(t *testing.T) {
 		_, state := gitState(dir)
 		assert.Equal(t, want, state, head)
 	}
+}
+
+// A directory that git takes for a repository, since its files say so, can have git run
+// commands: the model could write it in the mode acceptEdits.
+func TestGitInAPlantedRepository(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	root := w.hands.root
+	commands := []string{"git status", "git log --oneline", "git diff", "command git status", "timeout 5 git status", "/usr/bin/git status", "ls && git status"}
+	edits := agent.Permissions{Mode: "acceptEdits"}
+	judge := w.judge(bash(true))
+	require.Equal(t, protocol.BehaviorAllow, w.hands.reads("git status"))
+	sub := filepath.Join(root, "sub")
+	require.NoError(t, os.Mkdir(sub, 0o700))
+	for _, at := range []string{root, sub} {
+		w.hands.move(at)
+		for _, head := range []string{filepath.Join(at, "HEAD"), filepath.Join(root, "HEAD")} {
+			require.NoError(t, os.WriteFile(head, nil, 0o600))
+			for _, command := range commands {
+				assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(command), command)
+				assert.False(t, judge(edits, agent.Object{"command": command}).Allow, command)
+			}
+			assert.True(t, judge(edits, agent.Object{"command": "ls"}).Allow)
+			require.NoError(t, os.Remove(head))
+		}
+	}
+	for _, name := range []string{"sub/.git", "sub/.git/HEAD"} {
+		in := agent.Object{"file_path": name, "content": "x"}
+		assert.False(t, w.judge(write())(edits, in).Allow, name)
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(sub, ".git"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "HEAD"), nil, 0o600))
+	assert.True(t, w.hands.planted(), "git does not stop at an empty .git")
+	require.NoError(t, os.WriteFile(filepath.Join(sub, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(sub, "HEAD"), nil, 0o600))
+	assert.False(t, w.hands.planted(), "git stops at .git")
+	w.hands.move(root)
+	assert.True(t, w.hands.planted())
+}
+
+// Programs in PATH, and what tools keep, are run by commands that only read: the mode
+// acceptEdits does not let them be written.
+func TestFilesThatCommandsRun(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	odd := filepath.Join(root, "o[d]*d")
+	for _, dir := range []string{".venv/bin", "tools", "real", "o[d]*d/bin", "tmp"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o700))
+	}
+	require.NoError(t, os.Symlink("real", filepath.Join(root, "link")))
+	tmp := t.TempDir()
+	w := &talk{shared: &shared{}}
+	w.hands = newHands(agent.Launch{Dir: root, Args: []string{"--add-dir=" + tmp}, Env: []string{
+		"HOME=/home/user", "TMPDIR=" + tmp, "PATH=" + strings.Join([]string{root + "/.venv/bin", root + "/tools/", root + "/link", odd + "/bin", "/usr/bin", "", "."}, ":"),
+	}}, backend.Seams{}, func(string) bool { return false })
+	p := agent.Permissions{Mode: "acceptEdits"}
+	kept := filepath.Join(tmp, keptPrefix+"0123456789abcdef", "snapshot-bash.sh")
+	for _, name := range []string{".venv/bin/ls", "tools/x", "link/x", "real/x", "o[d]*d/bin/x", kept} {
+		assert.False(t, w.judge(write())(p, agent.Object{"file_path": name, "content": ""}).Allow, name)
+		assert.False(t, w.judge(edit())(p, agent.Object{"file_path": name}).Allow, name)
+		for _, command := range []string{"cp a " + name, "mv a " + name, "sed -i s/a/b/ " + name, "touch " + name} {
+			assert.False(t, w.judge(bash(true))(p, agent.Object{"command": command}).Allow, command)
+		}
+	}
+	for _, name := range []string{"a", ".venv/x", "odd/bin/x", filepath.Join(tmp, "x")} {
+		assert.True(t, w.judge(write())(p, agent.Object{"file_path": name, "content": ""}).Allow, name)
+	}
+	assert.True(t, w.judge(bash(true))(p, agent.Object{"command": "touch a"}).Allow)
+	assert.True(t, w.judge(bash(true))(p, agent.Object{"command": "ls tools"}).Allow)
 }
 
 // A directory whose name has the marks of patterns is that directory alone.

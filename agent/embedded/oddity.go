@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ func otherwise(about string, suggestions any) agent.Verdict {
 
 // oddity is the question about a command with something in it that Claude Code 2.1.329 always
 // asks about (observed), also where package policy could tell that it is harmless.
-func oddity(mode, command string) (v agent.Verdict, odd bool) {
+func (h *hands) oddity(mode, command string) (v agent.Verdict, odd bool) {
 	file, err := parsed(command)
 	if err != nil {
 		return v, false
@@ -25,7 +26,7 @@ func oddity(mode, command string) (v agent.Verdict, odd bool) {
 	const cannot = " in this command can't be checked before it runs"
 	found := map[string]bool{}
 	assigns, exports, evals, finds := false, false, "", ""
-	cd, vcs, writes := false, false, false
+	cd, vcs, git, writes := false, false, false, false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst, *syntax.ProcSubst:
@@ -56,6 +57,7 @@ func oddity(mode, command string) (v agent.Verdict, odd bool) {
 				found["braces"] = found["braces"] || len(braces(w.Lit())) > 1
 				found["range"] = found["range"] || strings.Contains(w.Lit(), "{") && strings.Contains(w.Lit(), "..")
 			}
+			git = git || slices.ContainsFunc(words, func(w string) bool { return filepath.Base(w) == "git" }) // also behind timeout
 			switch name := filepath.Base(words[0]); name {
 			case "eval", "source", ".":
 				evals = words[0]
@@ -101,6 +103,8 @@ func oddity(mode, command string) (v agent.Verdict, odd bool) {
 		return v, true
 	case cd && vcs:
 		return otherwise("This command changes directory before running a version-control command, which can pick up untrusted hooks or repository configuration from the target directory. Approve only if you trust it.", nil), true
+	case git && h.planted():
+		return otherwise("This directory is laid out as a git repository without .git, so its files can have git run commands. Approve only if you trust it.", nil), true
 	case finds != "":
 		return otherwise("find with '"+finds+"' executes commands or modifies files — cannot be auto-allowed by a Bash(find:*) prefix rule", []any{}), true
 	case cd && writes:
@@ -109,6 +113,20 @@ func oddity(mode, command string) (v agent.Verdict, odd bool) {
 		return otherwise(needsApproval, []any{commandRules(ruleFor(command))}), true
 	}
 	return v, false
+}
+
+// planted reports whether git may take the shell's directory, or one above it, for a bare
+// repository, whose configuration is a file like others: in the mode acceptEdits the model may
+// write it, and it can come with a clone. A .git is not written in that mode.
+func (h *hands) planted() bool {
+	for at := h.dir(); ; at = filepath.Dir(at) {
+		if _, err := gitHead(filepath.Join(at, ".git")); err == nil {
+			return false // git looks no further
+		}
+		if _, err := os.Lstat(filepath.Join(at, "HEAD")); err == nil || at == filepath.Dir(at) {
+			return err == nil
+		}
+	}
 }
 
 // byHand are the suggestions about a command that no mode allows.

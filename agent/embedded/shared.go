@@ -27,8 +27,8 @@ type shared struct {
 
 // common is a policy at the places of some session.
 type common struct {
-	allow, deny []string
-	compiled    *policy.Policy
+	allow, ask, deny []string
+	compiled         *policy.Policy
 }
 
 // maxShared is how many of each kind are kept. Beyond that all are forgotten.
@@ -85,7 +85,9 @@ func newBox(background, older bool) box {
 // policy compiles rules at the places of a session. Rules that another session has, too, are
 // compiled once, but for their paths. It is nil if the rules have a mistake.
 func (s *shared) policy(r policy.Rules) *policy.Policy {
-	is := func(c common) bool { return slices.Equal(c.allow, r.Allow) && slices.Equal(c.deny, r.Deny) }
+	is := func(c common) bool {
+		return slices.Equal(c.allow, r.Allow) && slices.Equal(c.ask, r.Ask) && slices.Equal(c.deny, r.Deny)
+	}
 	s.mu.Lock()
 	i := slices.IndexFunc(s.policies, is)
 	var known *policy.Policy
@@ -105,7 +107,7 @@ func (s *shared) policy(r policy.Rules) *policy.Policy {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.policies = append(room(s.policies), common{r.Allow, r.Deny, compiled})
+	s.policies = append(room(s.policies), common{r.Allow, r.Ask, r.Deny, compiled})
 	return compiled
 }
 
