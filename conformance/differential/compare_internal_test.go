@@ -340,3 +340,23 @@ func TestDirectoriesOfCases(t *testing.T) { //nolint:paralleltest // it sets the
 	require.NoError(t, err)
 	assert.False(t, other)
 }
+
+// A command in the background may end before the turn or after it; that it is not reported, or
+// otherwise, or that the session is not idle at the end, is a difference.
+func TestWhenACommandInTheBackgroundEnds(t *testing.T) {
+	t.Parallel()
+	state := func(s string) Item { return Item{"system/session_state_changed", object{"state": s}} }
+	begun, ended := Item{"system/background_tasks_changed", object{"tasks": []any{"a"}}}, Item{"system/background_tasks_changed", object{"tasks": []any{}}}
+	told := Item{"system/task_notification", object{"status": "completed"}}
+	done, said := Item{"command_lifecycle", object{"state": "completed"}}, Item{"assistant/text", object{"text": "Done."}}
+	within := &Observation{Frames: []Item{state("running"), begun, told, ended, done, said, state("idle")}}
+	after := []Item{state("running"), begun, done, state("idle"), told, ended, state("running"), said, state("idle")}
+	assert.Empty(t, Compare(&Case{}, within, &Observation{Frames: after}))
+	assert.NotEmpty(t, Compare(&Case{}, within, &Observation{Frames: slices.Delete(slices.Clone(after), 4, 5)}), "not reported")
+	assert.NotEmpty(t, Compare(&Case{}, within, &Observation{Frames: after[:8]}), "not idle")
+	assert.NotEmpty(t, Compare(&Case{}, within, &Observation{Frames: slices.Insert(slices.Clone(after), 8, said)}), "a text twice")
+	after[4].Value = object{"status": "failed"}
+	assert.NotEmpty(t, Compare(&Case{}, within, &Observation{Frames: after}))
+	plain := &Observation{Frames: []Item{state("running"), said, state("idle")}}
+	assert.NotEmpty(t, Compare(&Case{}, plain, &Observation{Frames: []Item{state("running"), state("idle"), said}}), "without such commands the order counts")
+}

@@ -247,6 +247,7 @@ var (
 		{regexp.MustCompile(`(bash: line \d+:) +\d+ `), "$1 <pid> "},
 		{regexp.MustCompile(`/claude-\d+/`), "/claude-<uid>/"},
 		{regexp.MustCompile(`troupe-tools-[0-9a-f]+`), "troupe-tools-<hex>"},
+		{regexp.MustCompile(`\bTROUPE_LAUNCH_\d+_[0-9a-z]+`), "TROUPE_LAUNCH_<id>"},
 		{regexp.MustCompile(` [A-Z][a-z]{2} +\d+ +\d\d:\d\d`), "<date>"},
 		{regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`), "<date>"},
 		{regexp.MustCompile(`\(first \d+ of \d+ bytes\)`), "(first <n> of <n> bytes)"}, // paths have other lengths

@@ -97,6 +97,9 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-test-offline",
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ENABLE_TOOL_SEARCH": "false",
 	}
+	if os.Getuid() == 0 {
+		env["IS_SANDBOX"] = "1" // without it Claude Code lets root not skip permissions
+	}
 	maps.Copy(env, c.Env)
 	o := &sdk.Options{
 		Cwd: p.Proj, CleanEnv: true, Env: env, Model: Model,
@@ -165,9 +168,6 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 	}
 	if a.CLI != "" {
 		o.Backend, o.Spawner, o.SettingSources = sdk.Claude(sdk.ClaudeConfig{Path: a.CLI}), t.spawner(), sdk.None()
-		if os.Getuid() == 0 {
-			o.Env["IS_SANDBOX"] = "1" // without it root may not skip permissions
-		}
 		return o, nil
 	}
 	m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -38,9 +39,17 @@ type Suite struct {
 	rows                      map[string]int
 }
 
-// Play plays the cases as subtests of t, and prints what became of them.
+// Play plays the cases as subtests of t, and prints what became of them. TROUPE_CASES is a
+// regular expression: only cases whose names match it are played.
 func (s *Suite) Play(t *testing.T, cases []*Case) {
 	t.Helper()
+	if only := os.Getenv("TROUPE_CASES"); only != "" {
+		names, err := regexp.Compile(only)
+		if err != nil {
+			t.Fatalf("TROUPE_CASES: %v", err)
+		}
+		cases, s.Whole = slices.DeleteFunc(slices.Clone(cases), func(c *Case) bool { return !names.MatchString(c.Name) }), false
+	}
 	table, err := Rows()
 	if err != nil {
 		t.Fatal(err)

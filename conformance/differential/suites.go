@@ -57,7 +57,7 @@ func Scenarios() ([]*Case, error) {
 	for _, name := range slices.Sorted(maps.Keys(modelapi.Builtin())) {
 		more := ""
 		switch name {
-		case "hang", "slowtext", "slowbash", "agentslow": // they do not end, or not soon
+		case "hang", "slowbash", "agentslow": // they do not end, or not soon
 			more = `,"events":[{"after":{"type":"system","subtype":"init"},"do":"interrupt","delay":3}]`
 		case "reset", "err401", "err500forever", "empty", "garbage", "html": // ten retries take minutes
 			more = `,"env":{"CLAUDE_CODE_MAX_RETRIES":"2"}`
