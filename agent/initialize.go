@@ -246,7 +246,7 @@ func (e *engine) initFrame(msg *message) {
 		o["claude_code_version"] = e.tr.version
 		o["agents"] = []any{"general-purpose"}
 		o["original_cwd"] = e.session.cwd
-		o["additional_directories"] = []any{}
+		o["additional_directories"] = append([]string{}, e.flags.all("add-dir")...)
 		o["fast_mode_state"] = "off"
 		o["view_mode"] = "default"
 		if msg != nil && msg.uuid != "" && msg.origin == nil {

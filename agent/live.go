@@ -142,7 +142,7 @@ func (l *Lane) Block(block, more Object) {
 		return // a sub-agent's text stays with it
 	}
 	if name, ok := block["name"].(string); ok && block["type"] == "tool_use" {
-		more = toolUseMeta(name, block["id"]).with(more)
+		more = l.e.toolUseMeta(name, block["id"]).with(more)
 	}
 	l.assistant(block, more)
 	if text, ok := block["text"].(string); ok && block["type"] == "text" {
@@ -163,8 +163,16 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 }
 
 // ForgetBlocks keeps the blocks of the open message out of the history. The host has seen
-// them.
-func (l *Lane) ForgetBlocks() { l.e.mem.blocks = nil }
+// them: it returns the ids of their frames.
+func (l *Lane) ForgetBlocks() (frames []string) {
+	for _, b := range l.e.mem.blocks {
+		if id, ok := b["uuid"].(string); ok {
+			frames = append(frames, id)
+		}
+	}
+	l.e.mem.blocks = nil
+	return frames
+}
 
 // Spend adds to what the session has cost, in US dollars, what no message says.
 func (l *Lane) Spend(cost float64) { l.e.spent += cost }

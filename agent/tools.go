@@ -67,15 +67,20 @@ func displayName(name string) string {
 	return name
 }
 
-// toolUseMeta is what the frame of a call says of an MCP tool; nil for another tool.
-func toolUseMeta(name string, id any) Object {
+// toolUseMeta is what the frame of a call says of an MCP tool; nil for another tool. Of one
+// that no server has, it says less (observed on Claude Code 2.1.329).
+func (e *engine) toolUseMeta(name string, id any) Object {
 	server, tool, ok := mcpTool(name)
 	if !ok {
 		return nil
 	}
-	return Object{"tool_use_meta": []any{Object{
-		"id": id, "display_name": displayName(name), "server_display_name": server, "tool_name": tool,
-	}}}
+	meta := Object{"id": id, "display_name": displayName(name)}
+	if slices.ContainsFunc(e.host.servers, func(m *mcpServer) bool {
+		return slices.ContainsFunc(m.tools, func(own string) bool { return e.mcpToolName(m.name, own) == name })
+	}) {
+		meta["server_display_name"], meta["tool_name"] = server, tool
+	}
+	return Object{"tool_use_meta": []any{meta}}
 }
 
 // mcpTool splits mcp__server__tool.
@@ -210,7 +215,7 @@ func (l *Lane) afterBatch(open []*call) error {
 // toolUse writes the assistant frame of a call.
 func (l *Lane) toolUse(c *call) error {
 	l.openTools = append(l.openTools, c)
-	more := toolUseMeta(c.Name, c.ID)
+	more := l.e.toolUseMeta(c.Name, c.ID)
 	block := Object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Input}
 	input, err := encode(c.Input)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -181,7 +182,7 @@ func (t *talk) show(l *agent.Lane, a *answer, e *model.Event) {
 	t.blocks(l, a)
 	cost := t.count(l.Model(), &e.Usage)
 	if a.stop == "tool_use" && len(a.uses()) == 0 {
-		l.ForgetBlocks()
+		t.retracted = l.ForgetBlocks()
 	}
 	l.CloseMessage(a.stop, usageOf(&e.Usage), cost)
 }
@@ -189,9 +190,18 @@ func (t *talk) show(l *agent.Lane, a *answer, e *model.Event) {
 // blocks writes the frames of an answer's blocks.
 func (t *talk) blocks(l *agent.Lane, a *answer) {
 	for i := range a.blocks {
+		if b := &a.blocks[i]; b.Kind == model.Text && strings.TrimSpace(b.Text) == "" {
+			continue // there is nothing to see, as observed
+		}
 		var more agent.Object
 		if a.blocks[i].Kind == model.Thinking {
 			more = agent.Object{"thinking_duration_ms": a.took[i].Milliseconds()}
+		}
+		if len(t.retracted) > 0 {
+			if more == nil {
+				more = agent.Object{}
+			}
+			more["supersedes"], t.retracted = t.retracted, nil
 		}
 		l.Block(frameOf(&a.blocks[i]), more)
 	}

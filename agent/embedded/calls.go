@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -21,21 +22,47 @@ func (t *talk) said(b *model.Block) json.RawMessage {
 		return raw
 	}
 	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name })
-	var given map[string]json.RawMessage
-	if i < 0 || protocol.Unmarshal(b.Input, &given) != nil || len(given) == 0 {
+	in := agent.Object{}
+	if i < 0 || protocol.Unmarshal(b.Input, &in) != nil || len(in) == 0 {
 		return b.Input
 	}
-	for _, p := range t.box[i].params {
-		if _, there := given[p.name]; p.required && !there {
-			return b.Input
+	return t.box[i].said(b.Input, in)
+}
+
+// said is an input as frames have it. One with something wrong stays as it is.
+func (t *tool) said(raw json.RawMessage, in agent.Object) json.RawMessage {
+	keys := keysOf(raw)
+	var given map[string]json.RawMessage
+	if protocol.Unmarshal(raw, &given) != nil || len(t.coerce(in, keys)) > 0 {
+		return raw
+	}
+	changed := map[string]any{}
+	for _, p := range t.params {
+		v, there := given[p.name]
+		switch {
+		case !there && p.otherwise != "":
+			keys, changed[p.name] = append(keys, p.name), json.RawMessage(p.otherwise)
+		case there && t.name == "Bash" && p.kind != "string" && v[0] == '"':
+			changed[p.name] = in[p.name]
 		}
 	}
-	input := b.Input
-	for _, p := range t.box[i].params {
-		if _, there := given[p.name]; there || p.otherwise == "" {
-			continue
-		}
-		input = append(slices.Clone(input[:len(input)-1]), `,"`+p.name+`":`+p.otherwise+`}`...)
+	if next := str(in, "new_string"); t.name == "Edit" && strips(str(in, "file_path")) && trailing.MatchString(next) {
+		changed["new_string"] = trailing.ReplaceAllString(next, "$1")
 	}
-	return input
+	if len(changed) == 0 {
+		return raw
+	}
+	out := []byte{'{'}
+	for i, key := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		name, _ := plainJSON(key) // a text
+		value := given[key]
+		if v, is := changed[key]; is {
+			value, _ = plainJSON(v) // a text, a number or a truth
+		}
+		out = append(append(append(out, name...), ':'), value...)
+	}
+	return append(out, '}')
 }

@@ -100,7 +100,7 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 		}
 		return e, ""
 	}
-	if ext := strings.ToLower(filepath.Ext(e.path)); ext != ".md" && ext != ".mdx" {
+	if strips(e.path) {
 		next = trailing.ReplaceAllString(next, "$1")
 	}
 	if h.unreadIsError(e.path) {
@@ -139,6 +139,13 @@ func escapeNote(old string) string {
 		return ""
 	}
 	return "\n(note: Edit also tried swapping \\uXXXX escapes and their characters; neither form matched, so the mismatch is likely elsewhere in old_string. Re-read the file and copy the exact surrounding text.)"
+}
+
+// strips reports whether white space at the end of lines is left out. In Markdown it says
+// something.
+func strips(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext != ".md" && ext != ".mdx"
 }
 
 // trailing is white space at the end of a line.

@@ -18,6 +18,8 @@ type trouble struct {
 	text, name string
 	terminal   string // terminal_reason
 	stop       string // stop_reason
+	api        string // api_error; "": not said
+	refused    string // the message that the provider has stopped; "": none
 }
 
 // retryName is what the error is called when the request is repeated.
@@ -78,10 +80,12 @@ func (t *talk) describe(e *model.Error, name string) trouble {
 			f.text += ": " + e.Err.Error()
 		}
 	case e.Status == http.StatusNotFound:
-		f.text = "There's an issue with the selected model (" + name + "). It may not exist or you may not have access to it. Run --model to pick a different model."
+		f.text = "There's an issue with the selected model (" + name + "). It may not exist or you may not have access to it."
 		f.name = "model_not_found"
 	case e.Class == model.Rate:
 		f.text, f.name = fmt.Sprintf("API Error: Request rejected (%d) · %s", http.StatusTooManyRequests, e.Message), "rate_limit"
+	case e.Class == model.Network && !e.Started:
+		f.name, f.api = "server_error", "connection_failed"
 	case e.Class == model.Overload, e.Class == model.Server, e.Temporary() && e.Status != 0 && e.Status != http.StatusOK:
 		f.text += ". This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (" + t.gateway() + ")."
 		f.name = "server_error"
@@ -119,7 +123,7 @@ func (t *talk) failed(turn *agent.Turn, err error) error {
 		return cause
 	}
 	if long, ok := errors.AsType[*tooLongError](err); ok {
-		return t.end(turn, trouble{long.Error(), "max_output_tokens", "api_error", "stop_sequence"}, &model.Error{})
+		return t.end(turn, trouble{text: long.Error(), name: "max_output_tokens", terminal: "api_error", stop: "stop_sequence", api: "max_output_tokens"}, &model.Error{})
 	}
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok {
@@ -139,7 +143,8 @@ func (t *talk) refused(turn *agent.Turn, a *answer) error {
 		text += "\n\nRequest ID: " + a.request
 	}
 	text += "\n\nMessage ID: " + a.id
-	return t.end(turn, trouble{text, "invalid_request", "api_error", "refusal"}, &model.Error{})
+	t.stops++
+	return t.end(turn, trouble{text: text, name: "invalid_request", terminal: "api_error", stop: "refusal", refused: a.id}, &model.Error{RequestID: a.request})
 }
 
 // end ends a turn with an error of the model's endpoint.
@@ -157,11 +162,24 @@ func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
 	if e.Class == model.Broken { // as observed
 		request = ""
 	}
+	if f.api != "" {
+		more["api_error"] = f.api
+	}
+	if f.refused != "" {
+		more["refused_message_id"] = f.refused
+	}
+	if f.api == "max_output_tokens" {
+		more["api_error_params"] = agent.Object{"cut": "output_limit"}
+	}
+	t.first = firsts{} // such a result says nothing of the answers before, as observed
 	t.synthetic(turn, f, request, more)
 	yes := true
 	ends := agent.Object{"stop_reason": f.stop, "terminal_reason": f.terminal}
 	if e.Type != "" {
 		ends["api_error_type"] = e.Type
+	}
+	if f.api != "" {
+		ends["api_error"] = f.api
 	}
 	return turn.Finish(agent.Result{
 		IsError: &yes, StopReason: f.stop, TerminalReason: f.terminal, APIErrorStatus: status, More: ends,

@@ -8,8 +8,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 )
+
+// What frames and the model say of an input, as Claude Code 2.1.329 does (observed): one that is
+// right is as the tool takes it, and one that is wrong as it was.
+func TestWhatFramesSayOfInputs(t *testing.T) {
+	t.Parallel()
+	w := &talk{shared: &shared{}}
+	w.box = toolbox(true, taskTools())
+	for _, c := range []struct{ tool, raw, want string }{
+		{"Bash", `{"timeout":"5000", "command":"a <b>"}`, `{"timeout":5000,"command":"a <b>"}`},
+		{"Bash", `{"command":"a","run_in_background":"true"}`, `{"command":"a","run_in_background":true}`},
+		{"Bash", `{"command":"a", "timeout":5000}`, `{"command":"a", "timeout":5000}`},
+		{"Bash", `{"command":"a","timeout":"x"}`, `{"command":"a","timeout":"x"}`},
+		{"Read", `{"file_path":"a","limit":"1"}`, `{"file_path":"a","limit":"1"}`},
+		{"Edit", `{"file_path":"a.go","old_string":"x","new_string":"y  \n<z> \t"}`, `{"file_path":"a.go","old_string":"x","new_string":"y\n<z>","replace_all":false}`},
+		{"Edit", `{"file_path":"a.MD","old_string":"x","new_string":"y  "}`, `{"file_path":"a.MD","old_string":"x","new_string":"y  ","replace_all":false}`},
+		{"Edit", `{"file_path":"a","old_string":1,"new_string":"y "}`, `{"file_path":"a","old_string":1,"new_string":"y "}`},
+		{"Edit", `{"file_path":"a","new_string":"y"}`, `{"file_path":"a","new_string":"y"}`},
+		{"Nothing", `{"timeout":"1"}`, `{"timeout":"1"}`},
+	} {
+		assert.Equal(t, c.want, string(w.said(&model.Block{Name: c.tool, Input: json.RawMessage(c.raw)})), c.raw)
+	}
+}
 
 // Inputs are taken, or refused, as Claude Code 2.1.329 does (observed).
 func TestInputs(t *testing.T) {

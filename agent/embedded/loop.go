@@ -57,7 +57,7 @@ func (t *talk) rest(turn *agent.Turn) {
 func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
-		t.calls, t.guard = 0, guard{}
+		t.calls, t.guard, t.retracted = 0, guard{}, nil
 	}
 }
 
@@ -109,6 +109,9 @@ func (t *talk) loop(turn *agent.Turn) error {
 		about := agent.Object{"isSynthetic": true}
 		if a.stop == "refusal" {
 			about["refused_message_id"] = a.id
+		}
+		if len(t.retracted) > 0 {
+			about["retracted_message_uuids"] = t.retracted
 		}
 		turn.UserText(more, about)
 	}

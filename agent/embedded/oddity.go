@@ -25,12 +25,20 @@ func (h *hands) oddity(mode, command string) (v agent.Verdict, odd bool) {
 	}
 	const cannot = " in this command can't be checked before it runs"
 	found := map[string]bool{}
+	listed := map[syntax.Node]bool{} // commands that say what a loop is over
 	assigns, exports, evals, finds := false, false, "", ""
 	cd, vcs, git, writes := false, false, false, false
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.WordIter:
+			for _, w := range n.Items {
+				for _, part := range w.Parts {
+					listed[part] = true
+				}
+			}
 		case *syntax.CmdSubst, *syntax.ProcSubst:
-			found["nested"] = true
+			found["nested"] = found["nested"] || !listed[n]
+			found["listed"] = found["listed"] || listed[n]
 		case *syntax.ParamExp:
 			found["variable"] = found["variable"] || !home(n)
 		case *syntax.Redirect:
@@ -109,6 +117,8 @@ func (h *hands) oddity(mode, command string) (v agent.Verdict, odd bool) {
 		return otherwise("find with '"+finds+"' executes commands or modifies files — cannot be auto-allowed by a Bash(find:*) prefix rule", []any{}), true
 	case cd && writes:
 		return otherwise("Compound command contains cd with write operation - manual approval required to prevent path resolution bypass", byHand(mode, command)), true
+	case found["listed"]:
+		return agent.Verdict{Unasked: needsApproval, Ask: agent.Object{"permission_suggestions": nil, "decision_reason_type": "subcommandResults"}}, true
 	case found["time"]:
 		return otherwise(needsApproval, []any{commandRules(ruleFor(command))}), true
 	}

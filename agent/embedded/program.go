@@ -129,7 +129,9 @@ type talk struct {
 	spent  model.Usage   // of the turn
 	first  firsts        // of the turn
 	stops  int           // answers of the turn that the provider has stopped
-	all    []used        // of the session, by model, in the order of their first answers
+
+	retracted []string // frames of an answer that is not part of the conversation, until another takes its place
+	all       []used   // of the session, by model, in the order of their first answers
 }
 
 // used is what one model has used.
@@ -160,13 +162,17 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	h.options = addedDirs(l.Args)
 	h.add(nil)
 	for _, kv := range l.Env {
-		if name, _, _ := strings.Cut(kv, "="); !private(name) {
+		if name, _, _ := strings.Cut(kv, "="); !private(name) && name != readsState {
 			h.env = append(h.env, kv)
 		}
 	}
 	h.env = append(h.env, ofCommands()...)
 	return h
 }
+
+// readsState tells the agent, and not its commands, that the host reads frames about the
+// session's state.
+const readsState = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 
 // ofCommands is what the environment of commands has besides that of the session: that they
 // are an agent's, and nothing that waits for a person.

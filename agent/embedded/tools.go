@@ -239,7 +239,7 @@ func noSuchTool(name string, offered []string) string {
 // claudeTools are the tools that Claude Code 2.1.329 knows.
 const claudeTools = `Agent AskUserQuestion Bash CronCreate CronDelete CronList Edit EnterPlanMode EnterWorktree
 	ExitPlanMode ExitWorktree Glob Grep ListAgents Monitor NotebookEdit Read ReportFindings ScheduleWakeup SendMessage
-	Skill TaskCreate TaskGet TaskList TaskStop TaskUpdate TodoWrite ToolSearch WebFetch WebSearch Workflow Write`
+	Skill TaskCreate TaskGet TaskList TaskStop TaskUpdate TodoWrite WebFetch WebSearch Workflow Write`
 
 // failure is a result that is an error.
 func failure(format string, args ...any) agent.ToolResult {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -437,5 +438,70 @@ func TestWhatHooksSay(t *testing.T) {
 	assert.Contains(t, all[2], `Stop:Callback hook blocking error from command: \"callback\": not yet`)
 	for i := 1; i < len(all); i++ {
 		assert.True(t, strings.HasPrefix(all[i], all[i-1]), "%d", i)
+	}
+}
+
+// What the host is told of odd answers, as Claude Code 2.1.329 tells it (observed).
+func TestWhatFramesSayOfOddAnswers(t *testing.T) {
+	t.Parallel()
+	answers := []modelapi.Reply{
+		{Blocks: []modelapi.Block{modelapi.Text(" \n"), modelapi.ToolUse("mcp__srv__nothing", map[string]any{}), modelapi.ToolUse("KillShell", map[string]any{"shell_id": "x"})}},
+		{Blocks: []modelapi.Block{modelapi.Text("no call")}, Stop: "tool_use"},
+		{Blocks: []modelapi.Block{modelapi.Text("stopped")}, Stop: "refusal"},
+		{Blocks: []modelapi.Block{modelapi.Text("stopped again")}, Stop: "refusal"},
+	}
+	var calls atomic.Int64
+	next := func(modelapi.Call) modelapi.Reply { return answers[calls.Add(1)-1] }
+	o, seen := logged(t, next, next, next, next)
+	added := t.TempDir()
+	o.AdditionalDirectories = []string{added}
+	c := open(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	turn, err := c.Send(ctx, sdk.UserText(mine))
+	require.NoError(t, err)
+	var frames []string
+	var result *sdk.ResultMessage
+	for msg, err := range turn.Messages(ctx) {
+		require.NoError(t, err)
+		switch m := msg.(type) {
+		case *protocol.InitMessage:
+			assert.Equal(t, []string{added}, m.AdditionalDirectories)
+		case *sdk.AssistantMessage:
+			frames = append(frames, string(m.Raw()))
+		case *sdk.ResultMessage:
+			result = m
+		}
+	}
+	require.Len(t, frames, 6, strings.Join(frames, "\n"))
+	assert.Contains(t, frames[0], `"tool_use_meta":[{"display_name":"Nothing","id":"`, "the white space is not shown, and no server has the tool")
+	assert.NotContains(t, frames[0], "server_display_name")
+	assert.Contains(t, frames[1], `"name":"KillShell"`)
+	assert.Contains(t, seen.messages()[1], `"name":"TaskStop"`)
+	assert.NotContains(t, seen.messages()[1], `"name":"KillShell"`)
+	var retracted struct{ UUID string }
+	require.NoError(t, json.Unmarshal([]byte(frames[2]), &retracted))
+	assert.Contains(t, frames[3], `"supersedes":["`+retracted.UUID+`"]`)
+	assert.NotContains(t, frames[4], "supersedes")
+	assert.Contains(t, frames[5], `"refused_message_id":"`)
+	assert.Contains(t, frames[5], `"request_id":"`)
+	require.NotNil(t, result)
+	assert.Contains(t, string(result.Raw()), `"safety_stops":2`)
+	assert.NotContains(t, string(result.Raw()), "first_request_input_tokens", "it says nothing of the answers before")
+}
+
+// A connection that fails, and answers that are never whole, have a kind.
+func TestKindsOfFailures(t *testing.T) {
+	t.Parallel()
+	for kind, step := range map[string]modelapi.Reply{
+		"connection_failed": {Fault: &modelapi.Fault{Times: 99}},
+		"max_output_tokens": {Blocks: []modelapi.Block{modelapi.Text("and")}, Stop: "max_tokens"},
+	} {
+		server, o := started(t, slices.Repeat([]modelapi.Step{modelapi.Always(step)}, 5)...)
+		m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: server.URL() + "/v1"}})
+		o.Backend = embedded.New(embedded.Config{Model: m, Name: "m", Dir: t.TempDir(), Retries: -1})
+		r := ask(t, open(t, o), mine)
+		assert.True(t, r.IsError)
+		assert.Equal(t, kind, r.APIError)
 	}
 }
