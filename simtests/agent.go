@@ -164,6 +164,14 @@ func (f *faulty) Signal(err error) {
 	}
 }
 
+// Stderr implements [agent.Port].
+func (f *faulty) Stderr(p []byte) {
+	if f.p.loop != nil {
+		f.w.loops.secret("the agent's stderr", string(p))
+	}
+	f.Port.Stderr(p)
+}
+
 // Elapsed implements [agent.Elapser].
 func (f *faulty) Elapsed() time.Duration {
 	if e, ok := f.Port.(agent.Elapser); ok {

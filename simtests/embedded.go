@@ -124,6 +124,7 @@ type minds struct {
 	ran      map[string]string // effects of a session, and the call that had it
 	free     map[string]bool   // of them, those that need no permission
 	synced   map[string]int    // sizes of the sessions' files that were synced
+	named    map[string]bool   // those of them whose names were
 	answers  map[int]*answered // of the model, by number
 	executor session.Executor
 }
@@ -134,7 +135,7 @@ func (w *World) minds() *minds {
 	if w.loops == nil {
 		w.loops = &minds{
 			w: w, servers: make(map[string]bool), last: make(map[string]string), parent: make(map[string]string),
-			ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), answers: make(map[int]*answered), executor: w.executor(),
+			ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), named: make(map[string]bool), answers: make(map[int]*answered), executor: w.executor(),
 		}
 	}
 	return w.loops

@@ -79,7 +79,7 @@ func (m *mind) moment() {
 		}
 		if d.power && strings.HasSuffix(path, ".jsonl") {
 			w.mu.Lock()
-			durable := min(w.loops.synced[filepath.Join(m.dir, filepath.FromSlash(path))], len(content))
+			durable := min(w.loops.durable(filepath.Join(m.dir, filepath.FromSlash(path))), len(content))
 			content = content[:durable+w.rng.IntN(len(content)-durable+1)]
 			w.mu.Unlock()
 		}

@@ -30,6 +30,21 @@ func (m *mind) onDisk(op, path string) error {
 			m.w.mu.Unlock()
 		}
 		return nil
+	case op == "sync" && strings.HasPrefix(path, m.dir):
+		if err := m.w.diskFails(op, path); err != nil {
+			return err
+		}
+		names, _ := filepath.Glob(filepath.Join(path, "*.jsonl")) // the pattern is right
+		m.w.mu.Lock()
+		for _, name := range names {
+			m.w.loops.named[name] = true
+		}
+		m.w.mu.Unlock()
+		return nil
+	case op == "sync" || op == "write" && strings.Contains(path, ".tmp."):
+		m.w.mu.Lock()
+		m.parts[path] = op == "sync"
+		m.w.mu.Unlock()
 	case op == "read" && strings.HasPrefix(path, m.cwd):
 		content, _ := os.ReadFile(path) // the tool says it
 		m.w.mu.Lock()
@@ -51,19 +66,22 @@ func (m *mind) onDisk(op, path string) error {
 // it.
 func (m *mind) overwrites(u *use, path string) {
 	there, err := os.ReadFile(path)
-	next := ""
-	if parts, _ := filepath.Glob(path + ".tmp.*"); len(parts) == 1 {
-		content, _ := os.ReadFile(parts[0]) // it was written just now
-		next = string(content)
-	}
+	next, synced := "", false
 	w := m.w
 	w.mu.Lock()
+	if parts, _ := filepath.Glob(path + ".tmp.*"); len(parts) == 1 {
+		content, _ := os.ReadFile(parts[0]) // it was written just now
+		next, synced = string(content), m.parts[parts[0]]
+	}
 	before, read := m.known[path]
 	stale := err == nil && read && string(there) != before
 	u.stale = stale
 	m.known[path] = next
 	lane := m.lane
 	w.mu.Unlock()
+	if !synced {
+		w.Errorf("recorded: %s gives a new content the name %s, and a loss of power would lose it", lane, filepath.Base(path))
+	}
 	if !stale {
 		return
 	}
@@ -105,8 +123,22 @@ func (m *mind) change(path string) string {
 // stored is what the file of a session has.
 type stored struct {
 	read          int // bytes of the file
+	durable       int // of them, those that survive a loss of power
 	uuids         map[string]bool
 	uses, results map[string]int
+	ends          map[string]int // where the line of a call ends, the last one of its id
+	wrong         []string       // what is wrong with its lines
+}
+
+// lasts reports whether the record of a call survives a loss of power.
+func (l *stored) lasts(id string) bool { return l.ends[id] <= l.durable }
+
+// durable is how much of a session's file survives a loss of power; mu is held.
+func (ms *minds) durable(name string) int {
+	if !ms.named[name] {
+		return 0
+	}
+	return ms.synced[name]
 }
 
 // log reads the file of a session.
@@ -120,22 +152,35 @@ func (m *mind) log(session string) *stored {
 	defer m.w.mu.Unlock()
 	l := m.logs[name]
 	if l == nil || l.read > len(content) {
-		l = &stored{0, make(map[string]bool), make(map[string]int), make(map[string]int)}
+		l = &stored{uuids: make(map[string]bool), uses: make(map[string]int), results: make(map[string]int), ends: make(map[string]int)}
 		m.logs[name] = l
 	}
+	l.durable = m.w.loops.durable(name)
 	whole := content[:bytes.LastIndexByte(content, '\n')+1]
-	more := whole[min(l.read, len(whole)):]
+	at := min(l.read, len(whole))
+	more := whole[at:]
 	l.read = len(whole)
 	for line := range bytes.Lines(more) {
+		at += len(line)
 		var in frame
 		if json.Unmarshal(line, &in) != nil {
 			continue // cut off by a death
+		}
+		if in.UUID == "" {
+			continue // about the session
+		}
+		switch {
+		case l.uuids[in.UUID]:
+			l.wrong = append(l.wrong, "the line "+in.UUID+" is there twice")
+		case in.Before != "" && !l.uuids[in.Before] && !m.w.happened(faultDisk):
+			l.wrong = append(l.wrong, "the line "+in.UUID+" follows one that is not there")
 		}
 		l.uuids[in.UUID] = true
 		for _, b := range blocksIn(in.Message.Content) {
 			switch b.Type {
 			case "tool_use":
 				l.uses[b.ID]++
+				l.ends[b.ID] = at
 			case "tool_result":
 				l.results[b.ToolUse]++
 			}

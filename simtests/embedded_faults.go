@@ -33,6 +33,7 @@ func ModelFaults(p float64) []Fault {
 		ModelFault(p, "Model529", constant(modeltest.Fault{Status: 529})),
 		ModelFault(p, "Model500", constant(modeltest.Fault{Status: 500, Message: "no such key: " + theKey})),
 		ModelFault(p/4, "Model401", constant(modeltest.Fault{Status: 401, Message: "invalid key " + theKey})),
+		ModelFault(p/4, "Model403", constant(modeltest.Fault{Status: 403, Type: theKey, Message: theKey + " may not use this model"})),
 		ModelFault(p/4, "Model400", constant(modeltest.Fault{Status: 400, Type: theKey})),
 		ModelFault(p/4, "ModelPage", constant(modeltest.Fault{Page: "<html>" + theKey})),
 		ModelFault(p, "ModelBreaks", func(rng *rand.Rand) modeltest.Fault { return modeltest.Fault{BreakAt: 1 + rng.IntN(most)} }),

@@ -6,6 +6,7 @@ import "encoding/json"
 type frame struct {
 	UUID    string  `json:"uuid"`
 	Session string  `json:"session_id"`
+	Before  string  `json:"parentUuid"` // in a session's file
 	Parent  *string `json:"parent_tool_use_id"`
 	Message struct {
 		ID      string          `json:"id"`
@@ -28,6 +29,7 @@ func blocksIn(content json.RawMessage) []blockIn {
 
 type blockIn struct {
 	Type    string          `json:"type"`
+	Text    string          `json:"text"`
 	ID      string          `json:"id"`
 	Name    string          `json:"name"`
 	Input   json.RawMessage `json:"input"`

@@ -10,19 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
 )
-
-// theKey is the key of the model. It must be nowhere but in the header of requests.
-const theKey = "sk-simulated-0123456789abcdef"
 
 // clientHeader is the header of requests that says which client makes them.
 const clientHeader = "Troupe-Simulated-Client"
 
 // answered is an answer of the model's.
 type answered struct {
+	said   []model.Block // without ids
 	usage  model.Usage
 	sound  bool // its bytes are those of a correct answer
 	whole  bool // and the client has read all of them
@@ -34,9 +33,10 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 	w := ms.w
 	lane := w.sched.running()
 	w.note(Event{Kind: "note", Lane: lane, What: fmt.Sprintf("asks the model: request %d, %d messages", r.N, len(r.Messages))})
+	var m *mind
 	if n, err := strconv.Atoi(r.Header.Get(clientHeader)); err == nil {
 		w.mu.Lock()
-		m := ms.all[n-1]
+		m = ms.all[n-1]
 		w.mu.Unlock()
 		m.requests(r)
 	}
@@ -52,6 +52,12 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if m != nil {
+		m.soonest = time.Time{}
+		if n, err := strconv.Atoi(f.RetryAfter); err == nil && f.Status != 0 {
+			m.soonest = w.sched.Now().Add(time.Duration(n) * time.Second)
+		}
+	}
 	ms.answers[r.N] = &answered{sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate}
 	return f
 }
@@ -69,7 +75,7 @@ func (ms *minds) answer(r *modeltest.Request, user func(*modeltest.Request) *mod
 	}
 	ms.w.mu.Lock()
 	defer ms.w.mu.Unlock()
-	ms.answers[r.N].usage = a.Usage
+	ms.answers[r.N].usage, ms.answers[r.N].said = a.Usage, a.Blocks
 	return a
 }
 
@@ -102,7 +108,18 @@ type reading struct {
 
 // Read implements io.Reader.
 func (b *reading) Read(p []byte) (int, error) {
+	w := b.m.w
+	began := w.sched.Now()
 	n, err := b.ReadCloser.Read(p)
+	w.mu.Lock()
+	took := w.sched.Now().Sub(began)
+	if w.happened(faultJump) {
+		took = 0
+	}
+	w.mu.Unlock()
+	if took > 2*model.DefaultIdle {
+		w.Errorf("limits: %s waits %v for more of an answer", b.m.lane, took)
+	}
 	const most = 64
 	b.tail = append(b.tail, p[:n]...)
 	over := bytes.Contains(b.tail, []byte(`"message_stop"}`+"\n\n")) || bytes.Contains(b.tail, []byte("[DONE]\n\n"))
@@ -142,6 +159,7 @@ func (m *mind) requests(r *modeltest.Request) {
 		m.valid(r)
 	}
 	m.extends(r)
+	m.repeats(r)
 	m.within(r)
 	if m.keeps() {
 		log := m.log(r.User)
@@ -238,7 +256,11 @@ func (m *mind) extends(r *modeltest.Request) {
 	m.session = r.User
 	was := m.head
 	m.head = head
+	wrong := m.paced(r, was != "" && now == before)
 	w.mu.Unlock()
+	if wrong != "" {
+		w.Errorf("%s", wrong)
+	}
 	before = strings.TrimSuffix(strings.TrimSuffix(before, "]}"), `"}`) // a question that was not answered may have grown
 	if rest, ok := strings.CutPrefix(now, before); !ok || rest != "" && before != "" && !strings.ContainsAny(rest[:1], `,]"\\`) {
 		at := 0

@@ -63,6 +63,9 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	}
 	p := &shell{m: m, use: u, child: ran.Child, exited: make(chan struct{}), changed: make(chan struct{})}
 	p.out = []byte(ran.Output)
+	if ran.endless == 0 {
+		p.output = ran.Output
+	}
 	switch {
 	case ran.endless > 0:
 		p.prints(ran)
@@ -114,6 +117,7 @@ type shell struct {
 	child   bool // a process is there that it has left
 	closed  bool // its output has no reader any more
 	status  session.ExitStatus
+	output  string        // that it prints in all; "": unknown
 	out     []byte        // that was not read
 	changed chan struct{} // closed when there is more to read, or no more will come
 }

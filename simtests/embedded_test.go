@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -105,7 +106,11 @@ func embeddedWork(w *simtests.World) {
 			return simtests.Ran{Output: command + "\n", Takes: time.Duration(w.Rand().IntN(3)) * time.Second}
 		},
 	}
+	e.Config.Retries = []int{0, 0, 1, -1}[w.Rand().IntN(4)]
 	w.Faults(embeddedWeather()...)
+	if w.Rand().IntN(8) == 0 {
+		w.Faults(simtests.ModelFault(0.8, "ModelDown", func(*rand.Rand) modeltest.Fault { return modeltest.Fault{Status: 529} }))
+	}
 	if w.Rand().IntN(3) == 0 {
 		e.DieAt(1+w.Rand().IntN(120), w.Rand().IntN(2) == 0)
 	}
@@ -161,10 +166,22 @@ func outsider(w *simtests.World, name string) {
 	}
 }
 
+// amended is the input of a command with a word more.
+func amended(w *simtests.World, input json.RawMessage, word string) json.RawMessage {
+	var in struct{ Command string }
+	require.NoError(w, json.Unmarshal(input, &in))
+	return json.RawMessage(fmt.Sprintf(`{"command":%q}`, in.Command+" "+word))
+}
+
 // embeddedTalk is one client. It returns the session's id.
 func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume string, fork bool) string {
 	o := &sdk.Options{
-		Cwd: dir, Resume: resume, ForkSession: fork && resume != "", MaxRestarts: w.Rand().IntN(3), MaxTurns: sdk.Some(8 + w.Rand().IntN(30)),
+		OnEvent: func(r sdk.EventRecord) {
+			if e, ok := r.Event.(*session.TurnStalled); ok {
+				w.Errorf("liveness: a turn stands still for %v, and nothing that happens here takes so long", e.Idle)
+			}
+		},
+		Cwd: dir, Resume: resume, ForkSession: fork && resume != "", MaxRestarts: w.Rand().IntN(3), MaxTurns: sdk.Some(4 + w.Rand().IntN(12)),
 		CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			var bought struct{ Item string }
 			switch n := w.Rand().IntN(8); {
@@ -174,9 +191,7 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 				require.NoError(w, json.Unmarshal(r.Input, &bought))
 				s.allowed[bought.Item] = true
 			case n == 2 && r.ToolName == "Bash":
-				var in struct{ Command string }
-				require.NoError(w, json.Unmarshal(r.Input, &in))
-				return sdk.AllowInput(json.RawMessage(fmt.Sprintf(`{"command":%q}`, in.Command+" safely"))), nil
+				return sdk.AllowInput(amended(w, r.Input, "safely")), nil
 			}
 			return sdk.Allow(), nil
 		},
@@ -188,9 +203,12 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 		o.MaxBudgetUSD = sdk.Some(0.0004 * float64(1+w.Rand().IntN(12)))
 	}
 	if w.Rand().IntN(2) == 0 {
-		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
-			if w.Rand().IntN(8) == 0 {
+		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(_ context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+			switch n := w.Rand().IntN(8); {
+			case n == 0:
 				return sdk.DenyPreToolUse("a hook says no"), nil
+			case n == 1 && in.ToolName == "Bash":
+				return sdk.PreToolUseOutput{UpdatedInput: amended(w, in.ToolInput, "carefully")}, nil
 			}
 			return sdk.PreToolUseOutput{}, nil
 		})}
@@ -208,12 +226,15 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 		if err != nil {
 			break
 		}
-		ctx, cancel := context.WithTimeout(w.Context(), 20*time.Minute)
+		ctx, cancel := context.WithTimeout(w.Context(), 3*time.Hour) // longer than all limits together
 		if w.Rand().IntN(3) == 0 {
 			w.Sleep(time.Duration(w.Rand().IntN(8000)) * time.Millisecond)
 			_, _ = c.Interrupt(ctx) // it may have died
 		}
 		r, err := turn.Result(ctx)
+		if ctx.Err() != nil {
+			w.Errorf("liveness: a turn has not ended in three hours")
+		}
 		cancel()
 		w.Sometimes("a turn ends well", err == nil && !r.Failed())
 		w.Sometimes("a turn fails", err != nil || r.Failed())

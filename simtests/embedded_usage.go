@@ -14,8 +14,8 @@ import (
 // answers of the model have used, its calls have their results, and none of its commands
 // still runs. mu is held.
 func (m *mind) ends(in *frame, subtype string) (wrong []string) {
-	if whole := m.wholeOf(m.turn); subtype == "error_max_turns" && whole < m.turns {
-		wrong = append(wrong, fmt.Sprintf("limits: %s ends the turn at %d answers, and MaxTurns is %d", m.lane, whole, m.turns))
+	if whole, all := m.wholeOf(m.turn); subtype == "error_max_turns" && all < m.turns {
+		wrong = append(wrong, fmt.Sprintf("limits: %s ends the turn at %d answers, and MaxTurns is %d", m.lane, all, m.turns))
 	} else if m.turns > 0 && whole > m.turns {
 		wrong = append(wrong, fmt.Sprintf("limits: the turn of %s had %d answers, and MaxTurns is %d", m.lane, whole, m.turns))
 	}
@@ -24,9 +24,13 @@ func (m *mind) ends(in *frame, subtype string) (wrong []string) {
 		if u == nil || u.message == "" {
 			continue
 		}
-		if u.results == 0 && !in.IsError {
+		if u.results > 0 {
+			continue
+		}
+		if !in.IsError {
 			wrong = append(wrong, fmt.Sprintf("results: the turn of %s ends, and the call %s has no result", m.lane, id))
 		}
+		delete(m.uses, id) // it is over with the turn
 	}
 	if left := m.running(false); len(left) > 0 {
 		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and these commands run: %s", m.lane, strings.Join(left, ", ")))
@@ -82,14 +86,19 @@ func (m *mind) used(of string, answers []int, input, output, cached int) []strin
 	return nil
 }
 
-// wholeOf counts the answers that came whole.
-func (m *mind) wholeOf(answers []int) (n int) {
+// wholeOf counts the answers that came whole. all has in addition those that broke off and
+// stay in the conversation.
+func (m *mind) wholeOf(answers []int) (whole, all int) {
 	for _, i := range answers {
-		if m.w.loops.answers[i].whole {
-			n++
+		a := m.w.loops.answers[i]
+		if a.whole {
+			whole++
+		}
+		if a.whole || a.framed {
+			all++
 		}
 	}
-	return n
+	return whole, all
 }
 
 // within checks that the money for a request is there.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/protocol"
@@ -27,6 +28,7 @@ type mind struct {
 	kept  bool // sessions are stored
 	asked bool // effects need the permission of CanUseTool
 	hooks int  // PreToolUse hooks of all tools
+	edits bool // hooks may change results
 
 	lives   bool   // a process runs
 	lane    string // of it
@@ -43,9 +45,13 @@ type mind struct {
 	invalid bool              // a request had an invalid conversation
 	known   map[string]string // the content of files as the model knows it
 	reads   map[string]string // as it was when a tool read it last
+	parts   map[string]bool   // files without their names yet, and whether they are synced
 	logs    map[string]*stored
-	budget  float64 // in US dollars; 0: none
-	turns   int     // MaxTurns; 0: none
+	told    map[string][]string // results of calls as the host has read them
+	again   int                 // times that the last request was repeated
+	soonest time.Time           // when the model may be asked again for the same; zero: at once
+	budget  float64             // in US dollars; 0: none
+	turns   int                 // MaxTurns; 0: none
 }
 
 // use is a call of a tool, of one answer.
@@ -74,6 +80,7 @@ func (ms *minds) mind(p *program, o *sdk.Options, e *Embedded) *mind {
 		if h.Event == protocol.HookPreToolUse && h.Matcher == "" {
 			m.hooks++
 		}
+		m.edits = m.edits || h.Event == protocol.HookPostToolUse
 	}
 	ms.w.mu.Lock()
 	defer ms.w.mu.Unlock()
@@ -91,7 +98,7 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	defer m.w.mu.Unlock()
 	m.lives, m.lane, m.head, m.forked = true, lane, "", ""
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
-	m.known, m.reads = make(map[string]string), make(map[string]string)
+	m.known, m.reads, m.told, m.parts = make(map[string]string), make(map[string]string), make(map[string][]string), make(map[string]bool)
 	for i, a := range l.Args {
 		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
 			m.forked = id
@@ -169,21 +176,35 @@ func (m *mind) answered(a *asked, f protocol.Frame) {
 	case a.event == string(protocol.HookPreToolUse):
 		u.hooks++
 		u.denied = u.denied || denies(f)
+		var body struct {
+			Specific struct {
+				Input json.RawMessage `json:"updatedInput"`
+			} `json:"hookSpecificOutput"`
+		}
+		_ = json.Unmarshal(said(f), &body) // an answer that is not an object changes nothing
+		m.changes(u, body.Specific.Input)
 	case a.subtype == "can_use_tool":
 		var body struct {
 			Behavior string          `json:"behavior"`
 			Input    json.RawMessage `json:"updatedInput"`
 		}
 		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
-		if u.allowed = body.Behavior == "allow"; u.allowed && len(body.Input) > 2 {
-			if len(u.also) == 0 {
-				u.takes(m.cwd, body.Input)
-				return
-			}
-			changed := &use{id: u.id, name: u.name, message: u.message} // of which call is not known
-			changed.takes(m.cwd, body.Input)
-			u.changed = append(u.changed, changed)
+		if u.allowed = body.Behavior == "allow"; u.allowed {
+			m.changes(u, body.Input)
 		}
+	}
+}
+
+// changes takes the input that a gate has given to a call; mu is held.
+func (m *mind) changes(u *use, input json.RawMessage) {
+	switch {
+	case len(input) <= len("{}"): // it leaves it as it is
+	case len(u.also) == 0:
+		u.takes(m.cwd, input)
+	default:
+		changed := &use{id: u.id, name: u.name, message: u.message} // of which call is not known
+		changed.takes(m.cwd, input)
+		u.changed = append(u.changed, changed)
 	}
 }
 
@@ -232,7 +253,7 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	switch f.Type {
 	case "assistant":
 		kept = true
-		m.says(&in)
+		wrong = m.says(&in)
 	case "user":
 		for _, b := range blocksIn(in.Message.Content) {
 			if b.Type != "tool_result" {
@@ -246,6 +267,8 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 				}
 			}
 			wrong = append(wrong, m.shows(u, &b)...)
+			wrong = append(wrong, m.prints(u, &b)...)
+			m.told[b.ToolUse] = append(m.told[b.ToolUse], textIn(b.Content))
 			if u.results++; u.results > 1+len(u.also) {
 				wrong = append(wrong, fmt.Sprintf("results: %s writes %d results of the call %s", m.lane, u.results, u.id))
 			}
@@ -269,15 +292,16 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	m.moment()
 }
 
-// says takes an assistant frame; mu is held.
-func (m *mind) says(in *frame) {
+// says takes an assistant frame, and checks that the model has said it; mu is held.
+func (m *mind) says(in *frame) (wrong []string) {
 	if in.Message.Model == "<synthetic>" {
-		return
+		return nil
 	}
 	if n := numberIn(in.Message.ID); n > 0 && m.w.loops.answers[n] != nil {
 		m.w.loops.answers[n].framed = true
 	}
 	for _, b := range blocksIn(in.Message.Content) {
+		wrong = append(wrong, m.quotes(in, &b)...)
 		if b.Type != "tool_use" {
 			continue
 		}
@@ -295,6 +319,7 @@ func (m *mind) says(in *frame) {
 		u.name, u.message = b.Name, in.Message.ID
 		u.takes(m.cwd, b.Input)
 	}
+	return wrong
 }
 
 // effect checks that a call may have its effect now.
@@ -322,7 +347,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	key := session + "\x00" + token
 	before := w.loops.ran[key]
 	w.loops.ran[key] = u.id
-	hooks := m.hooks
+	hooks, beside := m.hooks, m.running(false)
 	free := slices.ContainsFunc(m.e.Unasked, func(s string) bool { return one.command != "" && strings.HasPrefix(one.command, s) })
 	w.loops.free[key] = free
 	w.mu.Unlock()
@@ -340,20 +365,23 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 		w.Errorf("once: %s %s: call %s, which has its result", lane, what, one.id)
 	case m.keeps() && m.log(session).uses[one.id] == 0:
 		w.Errorf("recorded: %s %s: call %s, which is not stored", lane, what, one.id)
+	case free || !one.allowed && one.path == "" && !strings.HasPrefix(one.name, "mcp__"): // it only reads, as far as is known
+	case len(beside) > 0:
+		w.Errorf("alone: %s %s: call %s, while these commands run: %s", lane, what, one.id, strings.Join(beside, ", "))
+	case m.keeps() && !m.log(session).lasts(one.id):
+		w.Errorf("recorded: %s %s: call %s, whose record a loss of power would lose", lane, what, one.id)
 	}
 	return which
-}
-
-// secret checks a text for the key.
-func (ms *minds) secret(where, text string) {
-	if strings.Contains(text, theKey) {
-		ms.w.Errorf("secret: the key is in %s: %.300s", where, text)
-	}
 }
 
 // done checks that nothing is left when the world has ended.
 func (ms *minds) done() {
 	for _, m := range ms.all {
+		for _, name := range sortedKeys(m.logs) {
+			for _, text := range m.logs[name].wrong {
+				ms.w.Errorf("recorded: %s: %s", filepath.Base(name), text)
+			}
+		}
 		if m.open > 0 || len(m.running(true)) > 0 {
 			ms.w.Errorf("tasks: the world has ended, and client %d reads %d answers and runs %v", m.n, m.open, m.running(true))
 		}

@@ -151,7 +151,7 @@ func (w *World) run(scenario func(*World), progress interface{ Add(int64) int64 
 	}
 	own.Clock = config.AsClock()
 	if own.Logger == nil {
-		own.Logger = slog.New(slog.DiscardHandler)
+		own.Logger = slog.New(keyless{w: w})
 	}
 	if own.Leases == nil && w.c.Level != Processes {
 		own.Leases, w.leased = w.lease, true
