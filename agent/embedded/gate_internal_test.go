@@ -56,12 +56,12 @@ func TestCommandsThatAreNoReading(t *testing.T) {
 // A loop over what a command says is asked about in a way of its own (observed on Claude Code 2.1.329).
 func TestALoopOverACommand(t *testing.T) {
 	t.Parallel()
-	v, odd := oddity("default", "for i in $(seq 1 3); do sleep 1; done; echo slept")
+	v, odd := gated(t).hands.oddity("default", "for i in $(seq 1 3); do sleep 1; done; echo slept")
 	require.True(t, odd)
 	assert.Equal(t, agent.Object{"permission_suggestions": nil, "decision_reason_type": "subcommandResults"}, v.Ask)
 	assert.Empty(t, v.About)
 	for _, command := range []string{"for i in $(seq 1 3); do echo $(id); done", "for i in $(echo $(id)); do ls; done", "echo $(seq 1 3)"} {
-		v, odd = oddity("default", command)
+		v, odd = gated(t).hands.oddity("default", command)
 		require.True(t, odd, command)
 		assert.Contains(t, v.About, "A nested command", command)
 	}
