@@ -162,27 +162,32 @@ func TestAnotherDirectory(t *testing.T) {
 // Without InCwd each session has another directory, and keeps it when it is resumed.
 func TestItsOwnDirectory(t *testing.T) {
 	t.Parallel()
-	users, tmp := t.TempDir(), t.TempDir()
-	o := demo.Options()
-	o.Cwd, o.Env = users, map[string]string{"HOME": t.TempDir(), "TMPDIR": tmp, "XDG_STATE_HOME": t.TempDir()}
-	r, err := sdk.Run(t.Context(), "One.", o)
-	require.NoError(t, err)
-	_, err = sdk.Run(t.Context(), "Two.", o)
-	require.NoError(t, err)
-	o.Resume = r.SessionID
-	r, err = sdk.Run(t.Context(), "Three.", o)
-	require.NoError(t, err)
-	assert.Contains(t, r.Text(), "The check passes: 4 cases.")
-	made, err := os.ReadDir(tmp)
-	require.NoError(t, err)
-	assert.Len(t, made, 2, "the third session goes on in the directory of the first")
-	left, err := os.ReadDir(users)
-	require.NoError(t, err)
-	assert.Empty(t, left)
+	for _, stored := range []string{"XDG_STATE_HOME", "TROUPE_EMBEDDED_DIR"} {
+		users, tmp := t.TempDir(), t.TempDir()
+		o := demo.Options()
+		o.Cwd, o.Env = users, map[string]string{"HOME": t.TempDir(), "TMPDIR": tmp, stored: t.TempDir()}
+		r, err := sdk.Run(t.Context(), "One.", o)
+		require.NoError(t, err)
+		_, err = sdk.Run(t.Context(), "Two.", o)
+		require.NoError(t, err)
+		o.Resume = r.SessionID
+		r, err = sdk.Run(t.Context(), "Three.", o)
+		require.NoError(t, err)
+		assert.Contains(t, r.Text(), "The check passes: 4 cases.")
+		made, err := os.ReadDir(tmp)
+		require.NoError(t, err)
+		assert.Len(t, made, 2, "the third session goes on in the directory of the first")
+		left, err := os.ReadDir(users)
+		require.NoError(t, err)
+		assert.Empty(t, left)
+	}
+}
 
-	o = demo.Options()
-	o.Env = map[string]string{"TMPDIR": filepath.Join(tmp, "none")}
-	_, err = sdk.Run(t.Context(), "One.", o)
+func TestNoPlaceForItsDirectory(t *testing.T) {
+	t.Parallel()
+	o := demo.Options()
+	o.Env = map[string]string{"TMPDIR": filepath.Join(t.TempDir(), "none")}
+	_, err := sdk.Run(t.Context(), "One.", o)
 	require.ErrorContains(t, err, "make the directory of the demonstration")
 }
 

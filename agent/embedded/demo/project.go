@@ -79,6 +79,9 @@ func Home(getenv func(string) string, id string) string {
 
 // storedIn is where package embedded stores sessions if its Config.Dir is "".
 func storedIn(getenv func(string) string) string {
+	if dir := getenv("TROUPE_EMBEDDED_DIR"); dir != "" {
+		return dir
+	}
 	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return filepath.Join(state, "troupe")
 	}
