@@ -1,7 +1,7 @@
 // Command simmutate plants bugs in the library, one at a time, and looks whether an
 // exploration of the simulation kit finds them, with nothing but the kit's own oracles:
 //
-//	go run ./tools/simmutate            # all bugs: about 15 minutes on two cores
+//	go run ./tools/simmutate            # all bugs: about 20 minutes on two cores
 //	go run ./tools/simmutate -bug 'twice|lost'
 //	go run ./tools/simmutate -seeds 500
 //

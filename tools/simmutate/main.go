@@ -58,6 +58,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfOutages$"
 		case strings.HasPrefix(m.ID, "store-"):
 			pattern = "^TestPlantedBugsOfStores$"
+		case strings.HasPrefix(m.ID, "loop-"):
+			pattern = "^TestPlantedBugsOfEmbedded$"
 		}
 		out, passed, err := m.Run(ctx, mutation.Test{
 			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
