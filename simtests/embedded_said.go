@@ -13,7 +13,7 @@ import (
 
 // textIn is the text of a result; "": it has blocks, or none.
 func textIn(content json.RawMessage) (text string) {
-	_ = json.Unmarshal(content, &text) // blocks are no text
+	_ = json.Unmarshal(content, &text) // blocks have none
 	return text
 }
 
@@ -57,7 +57,7 @@ func (m *mind) quotes(in *frame, b *blockIn) []string {
 func has(input, other json.RawMessage) bool {
 	var all, some map[string]json.RawMessage
 	if json.Unmarshal(other, &some) != nil || json.Unmarshal(input, &all) != nil {
-		return true // what the model gave is no object
+		return true // the model did not give an object
 	}
 	for name, v := range some { //troupe:maporder all have to be there
 		if !sameJSON(all[name], v) {
