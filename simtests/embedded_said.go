@@ -11,9 +11,9 @@ import (
 	"github.com/agent-troupe/troupe/model/modeltest"
 )
 
-// textIn is the text of a result; "": it has blocks, or none.
+// textIn is the text of a result; "": it has blocks, or nothing.
 func textIn(content json.RawMessage) (text string) {
-	_ = json.Unmarshal(content, &text) // blocks have none
+	_ = json.Unmarshal(content, &text) // blocks are not a text
 	return text
 }
 
@@ -59,7 +59,7 @@ func has(input, other json.RawMessage) bool {
 	if json.Unmarshal(other, &some) != nil || json.Unmarshal(input, &all) != nil {
 		return true // the model did not give an object
 	}
-	for name, v := range some { //troupe:maporder all have to be there
+	for name, v := range some {
 		if !sameJSON(all[name], v) {
 			return false
 		}
