@@ -41,6 +41,8 @@ type ToolResult struct {
 	Content    any  // string or content blocks; nil means ""
 	Structured any  // tool_use_result; nil: derived from Content
 	IsError    bool // the tool failed
+	// Note is for a real model, which reads it behind the results of the answer's calls.
+	Note string
 }
 
 // call is a ToolCall on its way.
@@ -267,6 +269,9 @@ func (l *Lane) perform(s *Strand, c *call) {
 		}
 	}
 	c.running = false
+	if result.Note != "" {
+		c.notes = append(c.notes, result.Note)
+	}
 	if err := l.postToolUse(s, c, &result, s.slept-began); err != nil {
 		l.abortCall(c, err)
 		return

@@ -118,6 +118,20 @@ func (c *Client) Codec() Codec { return c.api }
 
 // Stream implements [Model].
 func (c *Client) Stream(ctx context.Context, r *Request, emit func(*Event) bool) error {
+	return c.exchange(ctx, c.cfg.Idle, func(ctx context.Context, x *exchange) error {
+		return x.run(ctx, r, func(e *Event) bool {
+			x.reading.Store(false)
+			defer x.reading.Store(true)
+			if e.Kind == Start {
+				e.RequestID = x.requestID
+			}
+			return emit(e)
+		})
+	})
+}
+
+// exchange has fn make a request with the key. It ends when nothing comes for the limit.
+func (c *Client) exchange(ctx context.Context, limit time.Duration, fn func(context.Context, *exchange) error) error {
 	key := ""
 	if c.cfg.Key != nil {
 		var err error
@@ -128,16 +142,9 @@ func (c *Client) Stream(ctx context.Context, r *Request, emit func(*Event) bool)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	x := &exchange{client: c, key: key, cancel: cancel}
-	stop := x.watch(c.cfg.Idle)
+	stop := x.watch(limit)
 	defer stop()
-	err := x.run(ctx, r, func(e *Event) bool {
-		x.reading.Store(false)
-		defer x.reading.Store(true)
-		if e.Kind == Start {
-			e.RequestID = x.requestID
-		}
-		return emit(e)
-	})
+	err := fn(ctx, x)
 	switch {
 	case err == nil, errors.Is(err, ErrStopped):
 		return err
@@ -197,7 +204,7 @@ func (x *exchange) watch(limit time.Duration) (stop func()) {
 
 // run makes the request and reads the answer.
 func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) error {
-	resp, err := x.post(ctx, x.client.api.body(r))
+	resp, err := x.post(ctx, "text/event-stream", x.client.api.body(r))
 	if err != nil {
 		return err
 	}
@@ -235,7 +242,7 @@ func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) 
 	return broken("the endpoint answered with %s in place of a stream of events: is %s the API's URL?", kind, x.client.url)
 }
 
-func (x *exchange) post(ctx context.Context, parts [][]byte) (*http.Response, error) {
+func (x *exchange) post(ctx context.Context, accept string, parts [][]byte) (*http.Response, error) {
 	body := func() (io.ReadCloser, error) { return &joined{parts: parts}, nil }
 	first, _ := body() // it never fails
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.client.url, first)
@@ -247,7 +254,7 @@ func (x *exchange) post(ctx context.Context, parts [][]byte) (*http.Response, er
 	}
 	req.GetBody = body // for a connection that was closed meanwhile
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Accept", accept)
 	x.client.api.header(req.Header, x.key)
 	maps.Copy(req.Header, x.client.cfg.Header)
 	resp, err := x.client.http.Do(req)

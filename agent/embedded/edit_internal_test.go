@@ -65,7 +65,7 @@ func TestWhatIsNoFile(t *testing.T) {
 		}
 		assert.Contains(t, got, want)
 	}
-	assert.Contains(t, h.readFile(nil, agent.Object{"file_path": "/dev/null"}).Content, "the contents are empty")
+	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "/dev/null"}).Content, "the contents are empty")
 	assert.Equal(t, "/dev/null exists but is not a regular file (a device, FIFO or socket). Write only creates or overwrites regular files.", write().check(h, agent.Object{"file_path": "/dev/null"}))
 	assert.Equal(t, "/dev/null exists but is not a regular file (a device, FIFO or socket). Edit only changes regular files.", edit().check(h, agent.Object{"file_path": "/dev/null", "old_string": "a", "new_string": "b"}))
 	assert.Equal(t, "Error calling tool (Edit): ENOTDIR: not a directory, stat '"+h.root+"/a.txt/b'", edit().check(h, agent.Object{"file_path": "a.txt/b", "old_string": "a", "new_string": "b"}))
@@ -78,8 +78,8 @@ func TestCommandsOnFilesOfTheModel(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "read.txt", "one\n", "edited.txt", "one\n", "empty.txt", "")
 	at := func(name string) string { return filepath.Join(h.root, name) }
-	h.readFile(nil, agent.Object{"file_path": "read.txt"})
-	h.readFile(nil, agent.Object{"file_path": "edited.txt"})
+	h.readFile(t.Context(), nil, agent.Object{"file_path": "read.txt"})
+	h.readFile(t.Context(), nil, agent.Object{"file_path": "edited.txt"})
 	assert.False(t, h.edit(nil, agent.Object{"file_path": "edited.txt", "old_string": "one", "new_string": "1"}).IsError)
 	assert.Contains(t, h.write(nil, agent.Object{"file_path": "empty.txt", "content": "x"}).Content, "File created successfully", "an empty file counts as none")
 	began := time.Now()

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/agent/backend"
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -23,10 +24,12 @@ type hands struct {
 	private func(variable string) bool // says of which variables commands know nothing
 	seams   backend.Seams
 	disk    disk
+	model   model.Model
 
 	mu      sync.Mutex
 	added   []string         // further directories, also those that answers have added; replaced as a whole
 	cwd     string           // of the shell
+	name    string           // of the model
 	strict  bool             // the model may not write what it has not read
 	read    map[string]known // files that the model has read, by path
 	fresh   []string         // of them, those that the log does not know like that
@@ -68,10 +71,10 @@ func (h *hands) add(dirs []string) {
 var olderModels = regexp.MustCompile(`claude-(\d|[a-z]+-[1-4](\D|$))`)
 
 // serve notes for which model tools run.
-func (h *hands) serve(model string) {
+func (h *hands) serve(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.strict = olderModels.MatchString(model)
+	h.strict, h.name = olderModels.MatchString(name), name
 }
 
 // unreadIsError reports whether a file may not be written since the model has not read it.

@@ -192,12 +192,12 @@ func TestEnvironmentsAreNotRead(t *testing.T) {
 	h := handsIn(t, "a.txt", "x\n")
 	require.NoError(t, os.Symlink("/proc/self/environ", filepath.Join(h.root, "link")))
 	for _, name := range []string{"/proc/self/environ", "/proc/thread-self/environ", fmt.Sprintf("/proc/%d/environ", os.Getpid()), fmt.Sprintf("/proc/self/task/%d/environ", os.Getpid()), "link", "/proc/self/root/proc/self/environ"} {
-		r := h.readFile(nil, agent.Object{"file_path": name})
+		r := h.readFile(t.Context(), nil, agent.Object{"file_path": name})
 		assert.True(t, r.IsError, "%s: %v", name, r.Content)
 		r = h.grep(t.Context(), agent.Object{"pattern": "P", "path": name, "output_mode": "content"})
 		assert.Equal(t, "No matches found", r.Content, name)
 	}
-	assert.False(t, h.readFile(nil, agent.Object{"file_path": "/proc/self/comm"}).IsError)
+	assert.False(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "/proc/self/comm"}).IsError)
 }
 
 // Read takes the file that its gate judged.
@@ -205,9 +205,9 @@ func TestReadTakesThePathOfTheGate(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.txt", "x\n")
 	for _, name := range []string{"a.txt /", "a.txt //"} {
-		assert.True(t, h.readFile(nil, agent.Object{"file_path": name}).IsError, name)
+		assert.True(t, h.readFile(t.Context(), nil, agent.Object{"file_path": name}).IsError, name)
 	}
-	assert.False(t, h.readFile(nil, agent.Object{"file_path": "a.txt/ "}).IsError)
+	assert.False(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.txt/ "}).IsError)
 }
 
 // Commands get no key, and nothing that the options take away, also not from ~/.bashrc.
@@ -325,10 +325,10 @@ func TestTheDirectoryForTemporaryFiles(t *testing.T) {
 func TestReadOfManyLines(t *testing.T) {
 	t.Parallel()
 	h := handsIn(t, "a.txt", strings.Repeat("\n", 4<<20))
-	r := h.readFile(nil, agent.Object{"file_path": "a.txt", "allow_large": true})
+	r := h.readFile(t.Context(), nil, agent.Object{"file_path": "a.txt", "allow_large": true})
 	assert.True(t, r.IsError)
 	assert.Contains(t, r.Content, "at most 16384KB are read at once")
-	r = h.readFile(nil, agent.Object{"file_path": "a.txt", "offset": float64(4 << 20), "limit": 5.0})
+	r = h.readFile(t.Context(), nil, agent.Object{"file_path": "a.txt", "offset": float64(4 << 20), "limit": 5.0})
 	assert.Equal(t, "4194304\t\n4194305\t", r.Content)
 	for _, c := range []struct {
 		first, count int

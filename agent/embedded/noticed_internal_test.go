@@ -41,7 +41,7 @@ func TestCommandsThatChangeFiles(t *testing.T) {
 		return h.noticed(command, began)
 	}
 	for _, n := range []string{"a.txt", "b.txt", "c.txt", "d.txt", "e.txt", "f.txt"} {
-		assert.False(t, h.readFile(nil, agent.Object{"file_path": n}).IsError)
+		assert.False(t, h.readFile(t.Context(), nil, agent.Object{"file_path": n}).IsError)
 	}
 	assert.Empty(t, note("sed -i s/1/2/ g.txt unread.txt", "unread.txt", "g.txt"))
 	assert.Equal(t, "[This command modified 1 file you've previously read: a.txt. Call Read before editing.]", note("true; sed -n -i s/1/2/ a.txt", "a.txt"))
@@ -68,7 +68,7 @@ func TestOlderModels(t *testing.T) {
 		assert.Equal(t, unreadText, edit().check(h, edits), model)
 		assert.Equal(t, unreadText, write().check(h, edits), model)
 		assert.Empty(t, write().check(h, agent.Object{"file_path": "new.txt"}), model)
-		assert.False(t, h.readFile(nil, agent.Object{"file_path": "a.txt", "limit": 1.0}).IsError)
+		assert.False(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.txt", "limit": 1.0}).IsError)
 		assert.Empty(t, edit().check(h, edits), "a part is enough")
 	}
 }

@@ -49,6 +49,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	t.hands = newHands(l, p.seams, p.private)
+	t.hands.model = p.cfg.Model
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))

@@ -27,8 +27,7 @@ const (
 	numberWidth = 8        // of a number, about
 )
 
-// read is the tool Read, as Claude Code 2.1.329 has it (observed) at an endpoint that does
-// not count tokens: the limit is that of bytes alone.
+// read is the tool Read, as Claude Code 2.1.329 has it (observed).
 func read() *tool {
 	return &tool{
 		name:  "Read",
@@ -56,12 +55,12 @@ func read() *tool {
 			return binaryProblem(str(in, "file_path"))
 		},
 		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult {
-			return h.readFile(spotOf(ctx), in)
+			return h.readFile(ctx, spotOf(ctx), in)
 		},
 	}
 }
 
-func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
+func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.ToolResult {
 	name := str(in, "file_path")
 	path := h.path(name) // as the gate has it
 	content, _, err := h.load(u, path)
@@ -84,7 +83,7 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	limit, limited := number(in, "limit")
 	large, _ := in["allow_large"].(bool)
 	if len(content) > maxRead && !large && (!limited || limit <= 0) {
-		return failure("File content (%s) exceeds maximum allowed size (256KB). Use offset and limit parameters to read specific portions of the file, or search for specific content instead of reading the whole file. To read it anyway, up to what still fits in your context, call Read again with allow_large: true — only if you genuinely need all of it or the user asked for the whole file.", sizeOf(len(content)))
+		return failure("File content (%s) exceeds maximum allowed size (256KB). %s", sizeOf(len(content)), readLess)
 	}
 	if at, _ := number(in, "offset"); text == "" && at <= 1 {
 		h.saw(path, content)
@@ -111,7 +110,17 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 	if size := len(part) + numberWidth*count; size > maxResult {
 		return failure("These lines have %s with their numbers, and at most %s are read at once. Use offset and limit to read fewer.", sizeOf(size), sizeOf(maxResult))
 	}
-	if count == total {
+	about := ""
+	if !large {
+		switch n := h.tokens(ctx, part); {
+		case n <= maxTokens:
+		case limited && limit > 0:
+			return tooManyTokens(n)
+		default:
+			part, count, about = firstPage(path, part, shown, total, n)
+		}
+	}
+	if count == total && about == "" {
 		h.saw(path, content)
 	} else {
 		h.sawLines(path, content, first, first+count-1)
@@ -127,7 +136,11 @@ func (h *hands) readFile(u *spot, in agent.Object) agent.ToolResult {
 		b.WriteString(line)
 		number++
 	}
-	return agent.ToolResult{Content: b.String() + note, Structured: textFile(name, part, count, shown, total)}
+	result := agent.ToolResult{Content: b.String() + note, Structured: textFile(name, part, count, shown, total), Note: about}
+	if about != "" {
+		result.Structured.(agent.Object)["file"].(agent.Object)["truncatedByTokenCap"] = true
+	}
+	return result
 }
 
 // lineRange are lines of a text that has them, from the one with the number first.
