@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// What frames and the model say of an input, as Claude Code 2.1.329 does (observed): one that is
+// The agent says of an input what Claude Code 2.1.329 says (observed): frames and the model have a right input as the tool takes it, and a wrong one as it was.
 // right is as the tool takes it, and one that is wrong as it was.
 func TestWhatFramesSayOfInputs(t *testing.T) {
 	t.Parallel()

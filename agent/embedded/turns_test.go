@@ -441,7 +441,7 @@ func TestWhatHooksSay(t *testing.T) {
 	}
 }
 
-// What the host is told of odd answers, as Claude Code 2.1.329 tells it (observed).
+// The host reads of odd answers what Claude Code 2.1.329 writes (observed).
 func TestWhatFramesSayOfOddAnswers(t *testing.T) {
 	t.Parallel()
 	answers := []modelapi.Reply{
