@@ -285,7 +285,7 @@ func TestAnEditThatGrowsTooLarge(t *testing.T) {
 // changed keeps its mode.
 func TestModesOfFiles(t *testing.T) { //nolint:paralleltest // it changes the umask of the process
 	h := handsIn(t, "a.txt", "x")
-	require.NoError(t, os.Chmod(filepath.Join(h.root, "a.txt"), 0o750)) //nolint:gosec // the test is about it
+	require.NoError(t, os.Chmod(filepath.Join(h.root, "a.txt"), 0o750))
 	before := syscall.Umask(0o007)
 	defer syscall.Umask(before)
 	require.False(t, h.write(nil, agent.Object{"file_path": "d/n.txt", "content": "x"}).IsError)
@@ -361,7 +361,7 @@ func TestASearchIsNeverWithoutItsRules(t *testing.T) {
 	tk.compile(agent.Permissions{Deny: deny})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan bool)
-	go func() { //nolint:forbidigo // a search beside
+	go func() { // a search beside
 		seen := true
 		for ctx.Err() == nil {
 			seen = seen && h.hidden(filepath.Join(h.root, "secret.txt"))
