@@ -36,7 +36,7 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		e, ok := errors.AsType[*model.Error](err)
 		if err != nil && !a.whole {
-			t.lost(l, a)
+			t.lost(l, a, ok && e.Type == "")
 		}
 		if err == nil || !ok || l.Err() != nil {
 			return a, err

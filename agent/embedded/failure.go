@@ -189,9 +189,13 @@ func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
 // synthetic writes a message of the agent's own, which the model does not read.
 func (t *talk) synthetic(turn *agent.Turn, f trouble, requestID string, more agent.Object) {
 	none := noUsage()
+	var sequence any = ""
+	if f.stop == "tool_use" { // as observed
+		sequence = nil
+	}
 	more["error"], more["is_api_error_message"] = f.name, true
 	turn.OpenMessage(agent.ModelMessage{
-		ID: turn.UUID(), RequestID: requestID, Model: synthetic, Usage: none, More: agent.Object{"stop_reason": f.stop, "stop_sequence": ""},
+		ID: turn.UUID(), RequestID: requestID, Model: synthetic, Usage: none, More: agent.Object{"stop_reason": f.stop, "stop_sequence": sequence},
 	})
 	turn.Block(agent.Object{"type": "text", "text": f.text}, more)
 	turn.CloseMessage(f.stop, none, 0)
@@ -199,11 +203,11 @@ func (t *talk) synthetic(turn *agent.Turn, f trouble, requestID string, more age
 
 // apology says that an answer whose calls are made broke off.
 func (t *talk) apology(turn *agent.Turn, e *model.Error) {
-	what := "Connection lost"
+	what, more := "Connection lost", agent.Object{"api_error": "connection_failed"}
 	if e.Class != model.Network {
-		what = "Server error"
+		what, more = "Server error", agent.Object{}
 	}
 	t.synthetic(turn, trouble{
-		text: "API Error: " + what + " mid-response. The response above may be incomplete.", name: "server_error", stop: "stop_sequence",
-	}, e.RequestID, agent.Object{})
+		text: "API Error: " + what + " mid-response. The response above may be incomplete.", name: "server_error", stop: "tool_use",
+	}, "", more)
 }

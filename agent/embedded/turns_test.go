@@ -505,3 +505,36 @@ func TestKindsOfFailures(t *testing.T) {
 		assert.Equal(t, kind, r.APIError)
 	}
 }
+
+// What is said of an answer that breaks off behind a call, and what it is taken to have cost, as
+// observed on Claude Code 2.1.329: an estimate, unless the endpoint says why.
+func TestAnAnswerThatBreaksOffBehindACall(t *testing.T) {
+	t.Parallel()
+	for what, broken := range map[string]modelapi.Reply{
+		"Connection lost": {Cut: &modelapi.Cut{Events: 4, Times: 9, Clean: true}},
+		"Server error":    {Broken: &modelapi.Fault{Type: "overloaded_error", Message: "Overloaded"}},
+	} {
+		broken.Blocks = []modelapi.Block{modelapi.ToolUse("Read", map[string]any{"file_path": strings.Repeat("a", 300)})}
+		o, _ := logged(t, modelapi.Always(broken), say("ok"))
+		c := open(t, o)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		turn, err := c.Send(ctx, sdk.UserText(mine))
+		require.NoError(t, err)
+		var frames []string
+		for msg, err := range turn.Messages(ctx) {
+			require.NoError(t, err)
+			if a, ok := msg.(*sdk.AssistantMessage); ok {
+				frames = append(frames, string(a.Raw()))
+			}
+		}
+		require.Len(t, frames, 3, what)
+		assert.Contains(t, frames[1], "API Error: "+what+" mid-response.")
+		assert.Contains(t, frames[1], `"stop_reason":"tool_use","stop_sequence":null`)
+		assert.NotContains(t, frames[1], `"request_id"`)
+		assert.Equal(t, what == "Connection lost", strings.Contains(frames[1], `"api_error":"connection_failed"`))
+		r, err := turn.Result(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, what == "Connection lost", r.ModelUsage["claude-sonnet-4-5"].OutputTokens > 100, what)
+	}
+}

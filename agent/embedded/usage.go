@@ -23,9 +23,9 @@ func (t *talk) count(name string, u *model.Usage) float64 {
 }
 
 // lost adds what an answer has used that broke off or was interrupted. Its usage is not known
-// to the end, so what it said is estimated, with three characters for a token (observed on
-// Claude Code 2.1.329).
-func (t *talk) lost(l *agent.Lane, a *answer) {
+// to the end, so what it said is estimated, with three characters for a token, unless it ended
+// with an error of the endpoint's (observed on Claude Code 2.1.329).
+func (t *talk) lost(l *agent.Lane, a *answer, estimate bool) {
 	if a.id == "" {
 		return
 	}
@@ -34,14 +34,16 @@ func (t *talk) lost(l *agent.Lane, a *answer) {
 	}
 	said := 0
 	for i := range a.blocks {
-		said += utf8.RuneCountInString(a.blocks[i].Text) + len(a.blocks[i].Input)
+		said += utf8.RuneCountInString(a.blocks[i].Text) + len(a.blocks[i].Name) + len(a.blocks[i].Input)
 	}
 	if a.half != nil {
 		said += utf8.RuneCountInString(a.half.Text)
 	}
 	const perToken = 3
 	u := a.usage
-	u.Output = max(u.Output, (said+perToken/2)/perToken)
+	if estimate || l.Err() != nil {
+		u.Output = max(u.Output, (said+perToken/2)/perToken)
+	}
 	cost := t.priceOf(l.Model(), &u)
 	m := t.usedOf(l.Model())
 	add(&m.usage, &u)
