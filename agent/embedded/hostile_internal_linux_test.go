@@ -228,6 +228,10 @@ func TestCommandsThatAreHardToRead(t *testing.T) {
 	nest := func(open, middle, end string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(end, n)
 	}
+	for _, command := range []string{strings.Repeat("x", maxCommand+1), nest("$(", "ls", ")", maxBrackets+1)} {
+		_, err := parsed(command)
+		require.ErrorIs(t, err, errLong)
+	}
 	values := ""
 	for i := range 40 {
 		values += "X='eval \"$X\" " + strconv.Itoa(i) + "'; "
