@@ -79,7 +79,7 @@ func aside(frames []Item, background bool) (others, out []Item) {
 		return frames, nil
 	}
 	var states []Item
-	state := func(i Item) any { return i.Value.(map[string]any)["state"] } //nolint:errcheck // a frame
+	state := func(i Item) any { return i.Value.(map[string]any)["state"] }
 	for _, f := range frames {
 		switch f.Key {
 		case "system/session_state_changed":
