@@ -101,7 +101,9 @@ func (m *mind) shows(u *use, b *blockIn) []string {
 	switch {
 	case b.IsError || u.path == "":
 	case u.name == "Read":
-		m.known[u.path] = m.reads[u.path]
+		if content, read := m.reads[u.path]; read { // none has, if a gate refused the call and another with its id had a result
+			m.known[u.path] = content
+		}
 	case u.stale && !bytes.Contains(b.Content, []byte("modified on disk")):
 		return []string{fmt.Sprintf("stale: the result of the edit %s does not say that others have changed the file", u.id)}
 	}
