@@ -78,7 +78,9 @@ func (w *World) DialEmbedded(o *sdk.Options, e *Embedded) (*sdk.Client, error) {
 	if own.Env == nil {
 		own.Env = map[string]string{}
 	}
-	own.Env["ANTHROPIC_API_KEY"] = theKey // no command may have it
+	for _, name := range keyNames() { // no command may have them
+		own.Env[name] = theKey
+	}
 	own.Env["TMPDIR"] = w.Dir()
 	e.world = w
 	return w.dial(&own, func(o *sdk.Options) *program {

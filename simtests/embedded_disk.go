@@ -74,9 +74,10 @@ func (m *mind) overwrites(u *use, path string) {
 		next, synced = string(content), m.parts[parts[0]]
 	}
 	before, read := m.known[path]
-	stale := err == nil && read && string(there) != before
+	// The model is taken to know what a command has made of a file that it wrote itself.
+	stale := err == nil && read && string(there) != before && !m.ours[path]
 	u.stale = stale
-	m.known[path] = next
+	m.known[path], m.ours[path] = next, false
 	lane := m.lane
 	w.mu.Unlock()
 	if !synced {
@@ -103,6 +104,7 @@ func (m *mind) shows(u *use, b *blockIn) []string {
 	case u.name == "Read":
 		if content, read := m.reads[u.path]; read { // none has, if a gate refused the call and another with its id had a result
 			m.known[u.path] = content
+			delete(m.ours, u.path)
 		}
 	case u.stale && !bytes.Contains(b.Content, []byte("modified on disk")):
 		return []string{fmt.Sprintf("stale: the result of the edit %s does not say that others have changed the file", u.id)}

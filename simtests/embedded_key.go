@@ -4,10 +4,24 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+
+	"github.com/agent-troupe/troupe/model"
 )
 
 // theKey is the key of the model. It must be nowhere but in the header of requests.
 const theKey = "sk-simulated-0123456789abcdef"
+
+// keyNames are the variables that have keys: those of all servers that are known, and those
+// of a vendor's own command.
+func keyNames() []string {
+	names := []string{"TROUPE_MODEL_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"}
+	for _, s := range model.DefaultProfiles().Servers {
+		if s.KeyName != "" {
+			names = append(names, s.KeyName)
+		}
+	}
+	return names
+}
 
 // secret checks a text for the key.
 func (ms *minds) secret(where, text string) {

@@ -35,6 +35,9 @@ func (m *mind) ends(in *frame, subtype string) (wrong []string) {
 	if left := m.running(false); len(left) > 0 {
 		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and these commands run: %s", m.lane, strings.Join(left, ", ")))
 	}
+	if m.open > 0 {
+		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and reads %d answers of the model", m.lane, m.open))
+	}
 	m.all = append(m.all, m.turn...)
 	wrong = append(wrong, m.used("the turn", m.turn, in.Usage.Input, in.Usage.Output, in.Usage.CacheRead)...)
 	var all tokens

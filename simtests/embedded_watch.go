@@ -45,6 +45,7 @@ type mind struct {
 	invalid bool              // a request had an invalid conversation
 	known   map[string]string // the content of files as the model knows it
 	reads   map[string]string // as it was when a tool read it last
+	ours    map[string]bool   // files that the model has written and not read since, and whether a command has run since
 	parts   map[string]bool   // files without their names yet, and whether they are synced
 	logs    map[string]*stored
 	told    map[string][]string // results of calls as the host has read them
@@ -98,7 +99,8 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	defer m.w.mu.Unlock()
 	m.lives, m.lane, m.head, m.forked = true, lane, "", ""
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
-	m.known, m.reads, m.told, m.parts = make(map[string]string), make(map[string]string), make(map[string][]string), make(map[string]bool)
+	m.known, m.reads, m.told = make(map[string]string), make(map[string]string), make(map[string][]string)
+	m.ours, m.parts = make(map[string]bool), make(map[string]bool)
 	for i, a := range l.Args {
 		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
 			m.forked = id
@@ -340,6 +342,11 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 		return nil
 	}
 	u.ran++
+	if u.command != "" {
+		for path := range m.ours {
+			m.ours[path] = true
+		}
+	}
 	one, which := *u, u
 	if others := append(slices.Clone(u.also), u.changed...); !find(u) {
 		which = others[slices.IndexFunc(others, find)]
