@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -59,4 +60,17 @@ func TestARuntimeHasALoggerUnlessItIsGivenOne(t *testing.T) {
 	rt, err = New(Config{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	require.NoError(t, err)
 	assert.Less(t, rt.bus.from, slog.LevelDebug, "the logger has a level of its own")
+}
+
+// Ended is the last event of a session: a crash of its actor after that is in the log alone.
+func TestAnActorThatCrashesAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	rt, err := New(Config{})
+	require.NoError(t, err)
+	s := rt.bus.subscribe("")
+	for _, actor := range []string{"fleet/gone#1/router#2", "fleet"} {
+		rt.actorFailed(kernel.Crash{Actor: actor, Reason: errors.New("odd")})
+	}
+	require.Len(t, s.queue, 1)
+	assert.Equal(t, "fleet", s.queue[0].Event.(*session.ActorFailed).Actor)
 }

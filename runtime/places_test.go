@@ -295,6 +295,7 @@ func TestADeadSessionThatIsNeeded(t *testing.T) {
 			require.NoError(w, say(dies, "go"))
 			order = append(order, "the turn")
 		})
+		w.Pass(time.Second) // a session without a turn gives its place away
 		other := w.Gated(gated("count"))
 		other.ID = "other"
 		waits := w.Task(func() {

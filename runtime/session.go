@@ -194,7 +194,8 @@ func (s *Session) observerFailed(err error) {
 }
 
 // actorFailed turns a crash into an event of the session it belongs to, whose
-// name is the second part of the actor's: fleet/<id>#<n>/….
+// name is the second part of the actor's: fleet/<id>#<n>/…. After the end of the session it is
+// for the log alone.
 func (rt *Runtime) actorFailed(c kernel.Crash) {
 	e := &session.ActorFailed{Actor: c.Actor, Reason: c.Reason}
 	_, rest, _ := strings.Cut(c.Actor, "/")
@@ -202,11 +203,15 @@ func (rt *Runtime) actorFailed(c kernel.Crash) {
 	rt.mu.Lock()
 	s := rt.sessions[id]
 	rt.mu.Unlock()
-	if s != nil {
+	r := session.EventRecord{Session: id, At: rt.sys.Clock().Now(), Event: e}
+	switch {
+	case s != nil:
 		s.emit(e)
-		return
+	case id != "": // Ended was its last event
+		rt.bus.record(r)
+	default:
+		rt.bus.publish(r)
 	}
-	rt.bus.publish(session.EventRecord{Session: id, At: rt.sys.Clock().Now(), Event: e})
 }
 
 // ID returns the session's id in its runtime.

@@ -67,7 +67,7 @@ func (w *Wait) UnmarshalJSON(raw []byte) error {
 type ActorInfo struct {
 	Name        string `json:"name"`         // "router#2"
 	State       string `json:"state"`        // "running", "waiting", "stopped"
-	Restarts    int    `json:"restarts"`     // how many times its supervisor has restarted it
+	Restarts    int    `json:"restarts"`     // how many times its supervisor has restarted it because it had failed itself
 	Depth       int    `json:"depth"`        // number of messages in its mailbox
 	Handled     int64  `json:"handled"`      // number of messages handled since its last start
 	LastFailure string `json:"last_failure"` // text of its last failure; empty if it never failed

@@ -146,7 +146,7 @@ func TestCloseWhileItIsDecided(t *testing.T) {
 		w.Faults(simtests.CrashInTool(1).AtMost(1))
 		ended := false
 		c := w.Open(&sdk.Options{CanUseTool: allowAll, MaxRestarts: 1, DecideRecovery: func(ctx context.Context, _ session.Death) session.Recovery {
-			<-ctx.Done()
+			_ = w.Runtime().Executor().Await(ctx, nil) // until the context ends
 			ended = true
 			return session.RecoverContinue
 		}}, paysOnce())

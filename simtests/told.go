@@ -135,7 +135,7 @@ func (w *World) shown() {
 			w.Errorf("shown: session %s is ready, and waits for %v", t.ID, t.Waits)
 		}
 		for _, a := range t.Actors {
-			if a.State != "running" || a.Depth != 0 || a.LastFailure != "" && a.Restarts == 0 {
+			if a.State != "running" || a.Depth != 0 || a.LastFailure != "" && a.Restarts == 0 && strings.HasSuffix(a.Name, "#1") { // one before a later one may have failed while it stopped
 				w.Errorf("shown: session %s has the actor %+v", t.ID, a)
 			}
 		}
