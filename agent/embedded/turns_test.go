@@ -506,8 +506,7 @@ func TestKindsOfFailures(t *testing.T) {
 	}
 }
 
-// What is said of an answer that breaks off behind a call, and what it is taken to have cost, as
-// observed on Claude Code 2.1.329: an estimate, unless the endpoint says why.
+// An answer that breaks off behind a call is shown, and its cost estimated, as observed on Claude Code 2.1.329, unless the endpoint says why it ends.
 func TestAnAnswerThatBreaksOffBehindACall(t *testing.T) {
 	t.Parallel()
 	for what, broken := range map[string]modelapi.Reply{

@@ -141,10 +141,37 @@ func items(channel string, want, got []Item, note func(Difference)) {
 	for _, pair := range common(want, got) {
 		lone(want[w:pair[0]], got[g:pair[1]])
 		w, g = pair[0]+1, pair[1]+1
-		values(field(want[pair[0]]), want[pair[0]].Value, got[pair[1]].Value, note)
+		of := field(want[pair[0]])
+		value := got[pair[1]].Value
+		if of == "reads.note" {
+			value = likeHooks(want[pair[0]].Value, value)
+		}
+		values(of, want[pair[0]].Value, value, note)
 	}
 	lone(want[w:], got[g:])
 }
+
+// likeHooks gives what the hooks of several calls have noted the order that the other note has:
+// the calls may run side by side.
+func likeHooks(want, got any) any {
+	w, _ := want.(map[string]any)
+	g, _ := got.(map[string]any)
+	theirs, _ := w["text"].(string)
+	text, _ := g["text"].(string)
+	own := strings.TrimSuffix(strings.TrimPrefix(text, noteBegins), noteEnds)
+	order, parts := strings.Split(theirs, "\n\n"), strings.Split(own, "\n\n")
+	for _, p := range parts {
+		if !strings.HasPrefix(p, "PreToolUse:") && !strings.HasPrefix(p, "PostToolUse:") {
+			return got
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+	g = maps.Clone(g)
+	g["text"] = strings.Replace(text, own, strings.Join(parts, "\n\n"), 1)
+	return g
+}
+
+const noteBegins, noteEnds = "<system-reminder>\n", "\n</system-reminder>"
 
 // together gives results that follow each other the order that the other has: of calls that
 // run together, any can end first. alone are the calls that run with no other.

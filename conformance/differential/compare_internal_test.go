@@ -187,6 +187,25 @@ func TestOrderOfHooks(t *testing.T) {
 	}
 }
 
+// The notes of the hooks of two calls may stand in any order; other notes may not.
+func TestOrderOfNotes(t *testing.T) {
+	t.Parallel()
+	note := func(parts ...string) *Observation {
+		return &Observation{Reads: []Item{{"request", []Item{{"text", object{"role": "system", "text": strings.Join(parts, "\n\n")}}}}}}
+	}
+	const a, b, c = "PreToolUse:Bash hook additional context: a", "PostToolUse:Read hook additional context: b", "Another note."
+	assert.Empty(t, Compare(&Case{}, note(a, b), note(b, a)))
+	assert.NotEmpty(t, Compare(&Case{}, note(a, b), note(b)))
+	assert.NotEmpty(t, Compare(&Case{}, note(a, b), note(b, b)))
+	assert.NotEmpty(t, Compare(&Case{}, note(a, b), note(b, a, a)))
+	assert.NotEmpty(t, Compare(&Case{}, note(a, c), note(c, a)))
+	table, err := Rows()
+	require.NoError(t, err)
+	own := Compare(&Case{}, note(a, b), note(noteBegins+b, a+noteEnds))
+	require.Len(t, own, 1)
+	assert.NotEmpty(t, table.Excuse(own[0]))
+}
+
 // The comparison takes long texts by their length, and by their sum or beginning, as recordings have them.
 func TestLongTextsAreCompared(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func Play(ctx context.Context, c *Case, a Agent) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What an answer has cost that breaks off is estimated by its length: paths have one length.
+	// Claude Code estimates the cost of an answer that breaks off by its length, so paths have one length.
 	digits := strings.TrimPrefix(filepath.Base(top), "w")
 	root := filepath.Join(filepath.Dir(top), "w"+strings.Repeat("0", max(0, 10-len(digits)))+digits)
 	if root != top {
