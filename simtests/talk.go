@@ -24,7 +24,7 @@ type talk struct {
 	turns       int             // user messages since the last result
 	started     map[string]bool // messages of which the agent has said that it began with them
 	interrupted bool            // since the last of them came
-	closed      time.Time       // when its stdin ended
+	own         time.Time       // when a turn began that the agent started by itself; zero: none runs
 }
 
 // asked is a request of the agent's.
@@ -37,7 +37,6 @@ type asked struct {
 	event     string // of hook_callback
 	message   string // the JSON-RPC id of mcp_message
 	tool      string // the id of the tool call that it is about
-	at        time.Time
 }
 
 func newTalk(w *World, lane string, p *program) *talk {
@@ -95,7 +94,7 @@ func (t *talk) agent(line []byte) {
 	case "control_request":
 		a := t.asks[f.RequestID]
 		if a == nil {
-			a = &asked{subtype: f.Subtype, at: t.w.sched.Now()}
+			a = &asked{subtype: f.Subtype}
 			t.asks[f.RequestID] = a
 			t.ids = append(t.ids, f.RequestID)
 		}
@@ -136,6 +135,10 @@ func (t *talk) agent(line []byte) {
 		t.turns = 0 // one result may end several
 	case "command_lifecycle":
 		t.lifecycle(f.Raw)
+	case "system":
+		if f.Subtype == "session_state_changed" {
+			t.state(f.Raw)
+		}
 	case "control_cancel_request":
 		if a := t.asks[f.RequestID]; a != nil && !a.cancelled {
 			a.cancelled = true
@@ -175,6 +178,20 @@ func (t *talk) lifecycle(raw []byte) {
 		t.started[says.UUID] = true
 	case says.State == "completed" && !t.started[says.UUID] && t.turns > 0:
 		t.turns--
+	}
+}
+
+// state takes note of a turn that the agent starts by itself.
+func (t *talk) state(raw []byte) {
+	var says struct {
+		State string `json:"state"`
+	}
+	_ = json.Unmarshal(raw, &says) // a line that is not an object names no state
+	switch {
+	case says.State == "idle":
+		t.own = time.Time{}
+	case t.turns == 0 && t.own.IsZero():
+		t.own, t.interrupted = t.w.sched.Now(), false
 	}
 }
 
@@ -232,8 +249,8 @@ func (t *talk) host(line []byte) (drop bool) {
 // eof checks the end of stdin for close-in-order: a running turn would continue after
 // it, tools included, so it must be interrupted first.
 func (t *talk) eof() {
-	t.closed = t.w.sched.Now()
-	if t.turns > 0 && !t.interrupted {
+	own := !t.own.IsZero() && t.own.Before(t.w.sched.Now())
+	if (t.turns > 0 || own) && !t.interrupted {
 		t.w.Errorf("close-in-order: %s got the end of its stdin during a turn that was not interrupted", t.lane)
 	}
 }
@@ -302,15 +319,8 @@ func (t *talk) ended(well bool) {
 		return
 	}
 	for _, id := range t.ids {
-		if a := t.asks[id]; a.answers == 0 && !a.cancelled && !t.late(a) {
+		if a := t.asks[id]; a.answers == 0 && !a.cancelled {
 			t.w.Errorf("answered-once: %s never got an answer to its request %q (%s)", t.lane, id, a.subtype)
 		}
 	}
-}
-
-// late reports whether an embedded agent has asked while the host closed its stdin. It may
-// begin a turn of its own then, whose questions stay without an answer.
-func (t *talk) late(a *asked) bool {
-	const closing = time.Second
-	return t.p.loop != nil && t.closed.Sub(a.at) < closing
 }

@@ -252,3 +252,7 @@ type Summary struct {
 // Busy reports whether the agent has anything to do, or may start something by
 // itself: a turn in flight, or a background task.
 func (s *Summary) Busy() bool { return s.InFlight || s.Tasks > 0 }
+
+// TurnMayFollow reports whether the agent may start a turn for a background task that has
+// just ended.
+func (s *Summary) TurnMayFollow() bool { return !s.QuietUntil.IsZero() }

@@ -35,10 +35,11 @@ type LifeConfig struct {
 // Close is how far the end of a session has come, before its process has ended.
 type Close int
 
-// Steps of a close, in order.
+// Steps of a close, in order. A turn that the agent starts meanwhile is interrupted, too.
 const (
 	NotClosing   Close = iota
 	Asked              // the routing is to turn new work away
+	Settling           // a turn may follow a background task that has just ended
 	Interrupting       // a turn that runs is to stop
 	Flushing           // what the agent wants before the end of its stdin
 	Denying            // what is still asked is denied
@@ -310,7 +311,7 @@ func (l *Life) orderly() bool { return l.s.Reason.Err == nil && l.s.Routing.Init
 
 // goOnClosing takes the next step of a close. Agents finish the running turn, including
 // its tools, after stdin is closed, and start a turn when a background task ends. So both
-// are stopped first.
+// are stopped first, and the turn that may follow a task is waited for.
 func (l *Life) goOnClosing() {
 	s, r := &l.s, l.s.Routing
 	if s.Over { // no actor is left to do it step by step
@@ -327,20 +328,27 @@ func (l *Life) goOnClosing() {
 	case Asked:
 		switch {
 		case !l.orderly():
-			l.deny(s.Reason.Err != nil && r.Busy())
-		case !r.Busy():
-			l.flush()
-		case l.cfg.Interrupt == nil:
+			l.deny(s.Reason.Err != nil && (r.Busy() || r.TurnMayFollow()))
+		case l.cfg.Interrupt == nil && r.Busy():
 			l.deny(false)
+		case l.cfg.Interrupt == nil:
+			l.flush()
 		default:
+			s.Close, s.Until = Settling, l.now.Add(l.cfg.InterruptGrace)
+		}
+	case Settling:
+		switch {
+		case r.Busy():
 			l.tell(Serve{})
 			l.tell(*l.cfg.Interrupt)
-			s.Close, s.Until = Interrupting, l.now.Add(l.cfg.InterruptGrace)
+			s.Close = Interrupting
+		case !r.TurnMayFollow(), !l.now.Before(s.Until):
+			l.flush()
 		}
 	case Interrupting:
 		switch {
 		case !r.Busy():
-			l.flush()
+			s.Close = Settling
 		case !l.now.Before(s.Until):
 			l.deny(true)
 		}
@@ -433,7 +441,7 @@ func (l *Life) setTick() {
 	s, next := &l.s, time.Time{}
 	switch {
 	case s.Link.Phase == Gone && s.Lapse == nil:
-	case s.Close == Interrupting && l.current():
+	case (s.Close == Settling || s.Close == Interrupting) && l.current():
 		next = s.Until
 	case s.Close == NotClosing && s.Lapse != nil:
 		next = l.launchDue()
