@@ -55,6 +55,7 @@ type attempt struct {
 	client   *sdk.Client
 	stalls   *stallWatch
 	began    time.Time // of the last turn
+	sent     time.Time // when the model last got something to answer: a message, or the result of a tool
 	costs    view.Costs
 	spent    Usage // so far
 	limited  *protocol.RateLimitMessage

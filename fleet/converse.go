@@ -27,23 +27,24 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		}
 	}
 	r.doing(a, "starting")
-	servers := len(a.opts.MCPServers)
+	servers, from := len(a.opts.MCPServers), r.clock.Now()
 	release, err := r.share(ctx, a)
 	if err != nil {
 		return err
 	}
 	defer release()
 	if len(a.opts.MCPServers) < servers {
-		r.post(reached{a.task.ID, ofServer})
+		r.post(reached{a.task.ID, ofServer, from})
 	}
 	a.client = sdk.NewClient(a.opts)
 	defer r.hangUp(ctx, a)
+	from = r.clock.Now()
 	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: r.labels(a.task)}
 	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
 		return err
 	}
 	a.ready = true
-	r.post(reached{a.task.ID, ofProgram})
+	r.post(reached{a.task.ID, ofProgram, from})
 	for _, w := range a.client.Warnings() {
 		a.warnings = append(a.warnings, w.String())
 	}
@@ -51,7 +52,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		if err := r.turn(ctx, a, a.prompts[a.turns]); err != nil {
 			return err
 		}
-		r.post(worked{a.task.ID})
+		r.post(worked{a.task.ID, a.sent})
 		if err := r.records.turned(ctx, a); err != nil {
 			return err
 		}
@@ -116,6 +117,7 @@ func (r *runner) turn(ctx context.Context, a *attempt, text string) error {
 	}
 	r.doing(a, "thinking")
 	a.began = r.clock.Now()
+	a.sent = a.began
 	turn, err := a.client.Send(ctx, a.message(text))
 	if err != nil {
 		return err
@@ -225,8 +227,10 @@ func (r *runner) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	case *protocol.RateLimitMessage:
 		a.limited = m
 	case *protocol.APIRetryMessage:
+		a.sent = r.clock.Now() // the agent asks again after this
 		r.sees(a, m.ErrorStatus, m.Error, 0)
 	case *sdk.UserMessage:
+		a.sent = r.clock.Now()
 		a.heard(m)
 	case *sdk.AssistantMessage:
 		a.refused = a.refused || m.Error == "authentication_failed"

@@ -136,5 +136,5 @@ func (r *runner) proves(a *attempt, m *sdk.AssistantMessage) {
 		return
 	}
 	a.proved = now
-	r.post(reached{a.task.ID, ofAPI})
+	r.post(reached{a.task.ID, ofAPI, a.sent})
 }

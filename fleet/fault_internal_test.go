@@ -220,7 +220,7 @@ func TestAnOutage(t *testing.T) {
 		now = p.next(now)
 		probe = launched(p.step(now, woken{}, nil))
 	}
-	out = p.step(now, reached{probe[0], ofProgram}, nil)
+	out = p.step(now, reached{probe[0], ofProgram, now}, nil)
 	assert.Contains(t, out, effect(recovered{ofProgram}))
 	assert.Len(t, launched(out), 2, "as many as may run")
 	for id, n := range p.nodes {
@@ -247,7 +247,7 @@ func TestAnOutageThatLasts(t *testing.T) {
 			t.Parallel()
 			p := outagePlan(2, func(r *rules) { r.concurrency = 1; r.equal = 2; r.starts = 3 })
 			if c.worked {
-				p.step(noon, reached{"t0", c.fault}, nil)
+				p.step(noon, reached{"t0", c.fault, noon}, nil)
 			}
 			now, running := noon, "t0"
 			for p.stopped == nil {
@@ -277,6 +277,81 @@ func TestAnOutageThatLasts(t *testing.T) {
 	}
 }
 
+// A success that began before the first failure proves nothing: nothing else starts, and the
+// failure is not the task's own.
+func TestAProofFromBeforeAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		of   resource
+		from time.Duration // after the first failure
+		own  bool
+	}{
+		"a program that started before":   {ofProgram, -time.Second, false},
+		"a program that started since":    {ofProgram, time.Second, true},
+		"a server that was shared before": {ofServer, -time.Second, false},
+		"a server that was shared since":  {ofServer, time.Second, true},
+		"a model that was asked before":   {ofAPI, -time.Second, false},
+		"a model that was asked since":    {ofAPI, time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := outagePlan(3, func(r *rules) { r.attempts = 2 })
+			fails := outcome{status: Overloaded, retry: true, why: "away", fault: c.of}
+			p.step(noon, ended{"t0", fails}, nil)
+			now := noon
+			for range sure - 1 {
+				now = p.next(now)
+				require.Equal(t, []string{"t0"}, launched(p.step(now, woken{}, nil)))
+				p.step(now, ended{"t0", fails}, nil)
+			}
+			require.True(t, p.outages.held())
+			in := input(reached{"t1", c.of, noon.Add(c.from)})
+			if c.of == ofAPI {
+				in = worked{"t1", noon.Add(c.from)}
+			}
+			out := p.step(now, in, nil)
+			assert.Equal(t, !c.own, p.outages.held())
+			assert.Equal(t, c.own, slices.Contains(out, effect(recovered{c.of})))
+			assert.Equal(t, c.own, p.nodes["t0"].attempts == 1)
+		})
+	}
+}
+
+// A machine works again when an attempt that began after its failure got past it.
+func TestAMachineThatWorksAgain(t *testing.T) {
+	t.Parallel()
+	short := outcome{status: NotVerified, retry: true, why: "no process", fault: ofMachine}
+	for name, c := range map[string]struct {
+		then  outcome
+		works bool
+	}{
+		"a success":                  {outcome{status: Accepted}, true},
+		"a failure of the task":      {outcome{status: Failed, why: "no"}, true},
+		"the same failure":           {short, false},
+		"a verification alone":       {outcome{status: Rejected, unstarted: true}, true},
+		"an attempt that was cut":    {outcome{status: Interrupted}, false},
+		"a program that is away":     {outcome{status: NotStarted, retry: true, fault: ofProgram, unstarted: true}, false},
+		"a task that Before skipped": {outcome{status: Skipped, left: &report{decided: "no"}}, false},
+		"a task that Before failed":  {outcome{status: Failed, left: &report{decided: "no"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := outagePlan(6, nil)
+			now := noon.Add(time.Second)
+			p.step(now, ended{"t0", short}, nil)
+			for _, id := range []string{"t1", "t2"} {
+				assert.Empty(t, launched(p.step(now, ended{id, outcome{status: Accepted}}, nil)), "it began before")
+			}
+			now = p.next(now)
+			probe := launched(p.step(now, woken{}, nil))
+			require.Len(t, probe, 1)
+			out := p.step(now, ended{probe[0], c.then}, nil)
+			assert.Equal(t, c.works, slices.Contains(out, effect(recovered{ofMachine})))
+			assert.Equal(t, c.works, !p.outages.held() && len(launched(out)) == 3)
+		})
+	}
+}
+
 // A task that cannot start while others can is to blame itself.
 func TestATaskThatNeverStarts(t *testing.T) {
 	t.Parallel()
@@ -297,7 +372,7 @@ func TestATaskThatNeverStarts(t *testing.T) {
 				starts++
 				out = p.step(now, ended{id, own}, nil)
 			} else {
-				out = p.step(now, reached{id, ofProgram}, nil)
+				out = p.step(now, reached{id, ofProgram, now}, nil)
 				out = p.step(now, ended{id, outcome{status: Accepted}}, out)
 			}
 		}

@@ -118,7 +118,7 @@ func (in pressed) step(m *machine, out []effect) []effect {
 
 func (in worked) step(m *machine, out []effect) []effect {
 	m.account.Worked(in.id)
-	return reached{in.id, ofAPI}.step(m, out)
+	return reached{in.id, ofAPI, in.asked}.step(m, out)
 }
 
 func (in starving) step(m *machine, out []effect) []effect {

@@ -112,6 +112,9 @@ func (m *machine) end(now time.Time, in ended, verdict Status, out []effect) []e
 		verdict = m.verdict(now, &in)
 	}
 	m.outages.ends(n.id)
+	if in.provesMachine() {
+		m.outages.works(ofMachine, n.id, n.since)
+	}
 	n.deaths, n.spared = 0, false
 	spent := in.stops == StopUsageLimit && m.park(now, &in)
 	f := in.status.Family()

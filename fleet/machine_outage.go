@@ -93,11 +93,15 @@ func (o *outages) delay(trips int) time.Duration {
 	return limit - time.Duration(o.rand.Int64N(int64(limit)/2+1))
 }
 
-// works takes the proof that a resource works, by an attempt of the task by. Where only one
-// task has failed since the last proof, and another one gives this, the failure was that
-// task's own: its id is returned.
-func (o *outages) works(r resource, by string) (own string) {
+// works takes the proof that a resource works, by an attempt of the task by: a start or request
+// that began at the time from. One from before the first failure proves nothing. Where only one task has failed since the last proof, and another one gives this, the
+// failure was that task's own: its id is returned.
+func (o *outages) works(r resource, by string, from time.Time) (own string) {
 	k := &o.of[r]
+	if from.Before(k.since) {
+		k.worked = true
+		return ""
+	}
 	if len(k.failed) == 1 && r != ofMachine {
 		for id := range k.failed { //troupe:maporder there is one
 			if id != by {
@@ -107,6 +111,16 @@ func (o *outages) works(r resource, by string) (own string) {
 	}
 	*k = outage{worked: true, told: k.told}
 	return own
+}
+
+// provesMachine reports whether an attempt had what it needs of the machine up to its end. One
+// that starts no agent may still have run the verifier.
+func (in *ended) provesMachine() bool {
+	if in.fault == ofMachine || in.status == Interrupted || in.left != nil && in.left.decided != "" {
+		return false
+	}
+	f := in.status.Family()
+	return f == familySuccess || f == familyAgent || !in.unstarted
 }
 
 // lets reports whether an attempt may start.
@@ -195,7 +209,7 @@ func (o *outages) news(out []effect) []effect {
 
 // reach takes the proof that a resource works.
 func (in reached) step(m *machine, out []effect) []effect {
-	n := m.nodes[m.outages.works(in.of, in.id)]
+	n := m.nodes[m.outages.works(in.of, in.id, in.from)]
 	if n == nil {
 		return out
 	}

@@ -80,12 +80,17 @@ type (
 		saw   trouble
 		after time.Duration // that the API asked for
 	}
-	// worked: a turn of an attempt has a result of the model.
-	worked struct{ id string }
-	// reached: an attempt has shown that something works which all attempts need.
+	// worked: a turn of an attempt has a result of the model, which was asked at that time.
+	worked struct {
+		id    string
+		asked time.Time
+	}
+	// reached: an attempt has shown that something works which all attempts need, by a start or
+	// a request that began at the time from.
 	reached struct {
-		id string
-		of resource
+		id   string
+		of   resource
+		from time.Time
 	}
 	// leased: the queue has given the task to this program.
 	leased struct {

@@ -115,10 +115,10 @@ func TestAPlanParks(t *testing.T) {
 	out = p.step(again, woken{}, nil)
 	require.Len(t, launched(out), 1)
 	probe = launched(out)[0]
-	require.Empty(t, launched(p.step(again, worked{"nobody"}, nil)))
+	require.Empty(t, launched(p.step(again, worked{"nobody", again}, nil)))
 	out = p.step(again, ended{probe, outcome{status: Crashed, retry: true, why: "exit"}}, nil)
 	require.Len(t, launched(out), 1, "the next one finds out")
-	out = p.step(again, worked{launched(out)[0]}, nil)
+	out = p.step(again, worked{launched(out)[0], again}, nil)
 	require.Len(t, launched(out), 2, "all go on")
 	require.Contains(t, out, effect(unparked{}))
 	require.True(t, p.parked.IsZero())

@@ -45,10 +45,11 @@ type outages struct {
 }
 
 // on is the outage of something now; nil: it works.
-func (o *outages) on(what string) *outage {
-	now := time.Now()
+func (o *outages) on(what string) *outage { return o.at(what, time.Now()) }
+
+func (o *outages) at(what string, at time.Time) *outage {
 	for _, x := range o.all {
-		if x.of == what && !now.Before(x.from) && now.Before(x.to) {
+		if x.of == what && !at.Before(x.from) && at.Before(x.to) {
 			return x
 		}
 	}
@@ -86,20 +87,25 @@ func newOutages(w *simtests.World) *outages {
 	return o
 }
 
-// configure gives an attempt an agent that fails if something is away.
+// configure gives an attempt an agent that fails if something is away: at its start, or when one
+// of its turns begins.
 func (o *outages) configure(_ context.Context, t *fleet.Task, opts *sdk.Options) error {
 	if o.on(theProgram) != nil {
 		opts.Backend = away{}
 		return nil
 	}
 	takes := time.Duration(1+o.Rand().IntN(60)) * time.Second
-	steps := scripted.Steps{scripted.Delay(takes), scripted.Text("done")}
-	if o.on(theAPI) != nil {
-		o.running[t.ID].presses, o.pressed = true, true
-		text := "overloaded"
-		steps = scripted.Steps{scripted.Delay(takes), &scripted.Result{Subtype: "success", IsError: new(true), Text: &text, APIErrorStatus: 529}}
+	script := &scripted.Script{Transcript: true}
+	for i := range 1 + len(t.Turns) {
+		steps := scripted.Steps{scripted.Delay(takes), scripted.Text("done")}
+		if o.at(theAPI, time.Now().Add(time.Duration(i)*takes)) != nil {
+			o.running[t.ID].presses, o.pressed = true, true
+			text := "overloaded"
+			steps = scripted.Steps{scripted.Delay(takes), &scripted.Result{Subtype: "success", IsError: new(true), Text: &text, APIErrorStatus: 529}}
+		}
+		script.Turns = append(script.Turns, scripted.Turn{Steps: steps})
 	}
-	opts.Backend = scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Default: steps}), scripted.WithHistory(o.history))
+	opts.Backend = scripted.New(scripted.WithScript(script), scripted.WithHistory(o.history))
 	return nil
 }
 
@@ -126,6 +132,8 @@ func (o *outages) play() {
 		var stopped *fleet.StoppedError
 		switch {
 		case err == nil:
+			still := o.handle.Progress().Outage
+			o.must(still == "", "held: everything was accepted, and the job still waits for %s", still)
 			return
 		case o.dead:
 			o.crash()
