@@ -459,6 +459,41 @@ type recordOf struct {
 	data    any
 }
 
+// A task that was skipped begins anew if the one before it was requeued, and not if that has its
+// result in the queue alone.
+func TestSkippedTasksOfAJournal(t *testing.T) {
+	t.Parallel()
+	result := func(id string, s Status) recordOf { return recordOf{kindResult, id, 1, TaskResult{ID: id, Status: s}} }
+	for name, c := range map[string]struct {
+		records []recordOf
+		want    []string
+	}{
+		"requeued":                     {[]recordOf{result("a", Rejected), result("b", Skipped), result("c", Skipped), {kindRequeued, "a", 0, struct{}{}}}, []string{"b", "c"}},
+		"its result is in the queue":   {[]recordOf{result("b", Skipped), result("c", Skipped)}, nil},
+		"its result is in the journal": {[]recordOf{result("a", Rejected), result("b", Skipped), result("c", Skipped)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := history{tasks: map[string]*node{}}
+			var entries []*entry
+			for i, id := range []string{"a", "b", "c"} {
+				e := &entry{task: &Task{ID: id}}
+				if i > 0 {
+					e.task.After = []string{entries[i-1].task.ID}
+				}
+				entries = append(entries, e)
+				c.records = slices.Insert(c.records, i, recordOf{kindAdmitted, id, 0, admittedRecord{}})
+			}
+			for _, rec := range c.records {
+				data, err := json.Marshal(rec.data)
+				require.NoError(t, err)
+				require.NoError(t, h.apply(&journal.Record{Kind: rec.kind, Task: rec.task, Attempt: rec.attempt, Data: data}))
+			}
+			assert.Equal(t, c.want, h.reopen(entries))
+		})
+	}
+}
+
 // An attempt that its host did not outlive is among the attempts, once, with what it has used.
 func TestAttemptsThatTheHostCut(t *testing.T) {
 	t.Parallel()

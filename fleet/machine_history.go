@@ -171,7 +171,8 @@ func (n *node) void() {
 }
 
 // reopen finds the tasks that were skipped because of a task which was requeued while no
-// process ran the job, and requeues them.
+// process ran the job, and requeues them. A task without a result that was not requeued has one
+// in the queue, which another program knew when it skipped the task after it.
 func (h *history) reopen(entries []*entry) []string {
 	var all []string
 	for again := true; again; {
@@ -181,7 +182,7 @@ func (h *history) reopen(entries []*entry) []string {
 			if k == nil || k.status != Skipped || k.starts != k.base {
 				continue
 			}
-			if slices.ContainsFunc(e.task.After, func(id string) bool { b := h.tasks[id]; return b != nil && b.result == nil }) {
+			if slices.ContainsFunc(e.task.After, func(id string) bool { b := h.tasks[id]; return b != nil && b.result == nil && b.requeued > 0 }) {
 				k.void()
 				all, again = append(all, e.task.ID), true
 			}
