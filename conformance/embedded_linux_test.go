@@ -14,15 +14,22 @@ import (
 	"github.com/agent-troupe/troupe/conformance/differential"
 )
 
-// The embedded agent does what recordings of Claude Code say: those of agent/embedded, or of the
-// directory that TROUPE_TOOL_CASES names, from the top of the repository if it is relative.
+// The embedded agent does what recordings of Claude Code say: those of the directory that
+// TROUPE_TOOL_CASES names, from the top of the repository if it is relative. Without it, every
+// tenth of those of agent/embedded, whose own test plays all.
 func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
 	syscall.Umask(0o022)
 	suite := differential.Recorded(t)
 	suite.NotYet = "../agent/embedded/testdata/not-yet.txt"
 	cases, other, err := differential.Cases("../agent/embedded/testdata/cases")
 	require.NoError(t, err)
-	suite.Whole = !other
+	if !other {
+		some := make([]*differential.Case, 0, len(cases)/10+1)
+		for i := 0; i < len(cases); i += 10 {
+			some = append(some, cases[i])
+		}
+		cases = some
+	}
 	suite.Play(t, cases)
 }
 
