@@ -223,8 +223,9 @@ func TestStoppingACommand(t *testing.T) {
 		assert.JSONEq(t, `{"message":"Successfully stopped task: `+id+` ((setsid sleep 100 & echo $! > child); echo $$ > shell; sleep 100)","task_id":"`+id+`","task_type":"local_bash","command":"(setsid sleep 100 & echo $! > child); echo $$ > shell; sleep 100"}`, says(t, all[3]))
 		assert.Equal(t, "<tool_use_error>No task found with ID: "+id+"</tool_use_error>", says(t, all[4]))
 		assert.Equal(t, "<tool_use_error>Missing required parameter: task_id</tool_use_error>", says(t, all[5]))
-		assert.True(t, gone(t, filepath.Join(s.o.Cwd, "shell")))
-		assert.True(t, gone(t, filepath.Join(s.o.Cwd, "child")))
+		for _, name := range []string{"shell", "child"} {
+			assert.Eventually(t, func() bool { return gone(t, filepath.Join(s.o.Cwd, name)) }, time.Minute, time.Millisecond, name)
+		}
 		require.Eventually(t, func() bool { return len(s.seen()) >= 5 }, time.Minute, time.Millisecond)
 		assert.Equal(t, []string{"background_tasks_changed I", "task_started in the background", "task_updated killed", "task_notification stopped", "background_tasks_changed"}, s.seen())
 		require.NoError(t, s.c.Close(t.Context()))

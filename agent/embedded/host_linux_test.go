@@ -95,7 +95,7 @@ func TestNothingOutlivesTheHost(t *testing.T) {
 				require.Eventually(t, func() bool {
 					b, _ := os.ReadFile(filepath.Join(h.Dir, file))
 					return len(b) > 0
-				}, time.Minute, time.Millisecond, file)
+				}, 5*time.Minute, time.Millisecond, file) // a program has to start
 			}
 			require.NoError(t, program.Process.Signal(c.died))
 			_ = program.Wait()

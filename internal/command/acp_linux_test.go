@@ -67,7 +67,7 @@ func (b binaries) testACP(t *testing.T) {
 			}
 			require.NoError(t, cmd.Wait(), "exit 0; stderr: %s", notes.String())
 			assert.Less(t, time.Since(began), 10*time.Second)
-			assert.Empty(t, processes(t, token))
+			leavesNothing(t, token)
 		})
 	}
 }

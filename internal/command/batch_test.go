@@ -221,7 +221,7 @@ func TestBatchSignals(t *testing.T) {
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(events)
 		return err == nil && strings.Count(string(text), `"started"`) == 2
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	for _, said := range []string{"no others start", "interrupting"} {
 		w.signal <- os.Interrupt
 		w.err.await(t, said)

@@ -67,7 +67,7 @@ func (s *screen) String() string {
 // await waits until text stands on the screen.
 func (s *screen) await(t *testing.T, text string) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(2 * time.Minute)
 	for {
 		s.mu.Lock()
 		if strings.Contains(s.b.String(), text) {

@@ -40,7 +40,7 @@ func TestCtl(t *testing.T) {
 		w.run("ctl", file)
 		return w.out.String() + w.err.String()
 	}
-	require.Eventually(t, func() bool { return strings.Contains(say(), "1 running, 3 queued, 0 over") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(say(), "1 running, 3 queued, 0 over") }, time.Minute, 10*time.Millisecond)
 	tail := newWorld()
 	tailed := tail.start("ctl", file, "tail", "0001")
 	tail.out.await(t, "I begin.")
@@ -54,7 +54,7 @@ func TestCtl(t *testing.T) {
 	assert.Contains(t, ctl(t, exitOK, outOf(file)), "0 running, 3 queued, 1 over, 1 canceled")
 	ctl(t, exitOK, file, "retune", "2")
 	ctl(t, exitOK, file, "resume")
-	require.Eventually(t, func() bool { return strings.Contains(say(), "2 running, 1 queued") }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(say(), "2 running, 1 queued") }, time.Minute, 10*time.Millisecond)
 	w.err.await(t, "the job goes on")
 	w.signal <- os.Interrupt
 	w.signal <- os.Interrupt
@@ -149,7 +149,7 @@ func TestApprovalsCommand(t *testing.T) {
 				w.run("approvals", out)
 				return w.out.String()
 			}
-			require.Eventually(t, func() bool { return strings.Contains(list(), "Bash") }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Contains(list(), "Bash") }, time.Minute, 10*time.Millisecond)
 			assert.NotContains(t, list(), "\x1b", "nothing steers the terminal")
 			id, _, _ := strings.Cut(list(), " ")
 			w.err.await(t, "0001 waits for an approval: troupe approvals "+out+" ("+id)
@@ -194,7 +194,7 @@ func asked(t *testing.T) (out string, job *world, code <-chan int) {
 		w := newWorld()
 		w.run("approvals", out)
 		return strings.Count(w.out.String(), "  command: ") == 4
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return out, job, code
 }
 
@@ -234,7 +234,7 @@ func TestApprovalsAsk(t *testing.T) {
 			now := w.err.String()
 			return strings.Count(now, "\nTask ") > before && strings.LastIndex(now, allowQuestion) > strings.LastIndex(now, "\nTask ") ||
 				strings.Contains(now, "no call waits")
-		}, 20*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 	}
 	assert.Equal(t, exitOK, <-asking, w.err)
 	assert.Equal(t, 2, strings.Count(w.err.String(), "allowed, like before: Bash in task 000"), w.err)

@@ -92,10 +92,12 @@ func TestGuard(t *testing.T) {
 	require.NoError(t, err)
 	out, err := host.StdoutPipe()
 	require.NoError(t, err)
+	var notes screen
+	host.Stderr = &notes
 	require.NoError(t, host.Start())
 	t.Cleanup(func() { _ = host.Process.Kill() })
 	for lines := bufio.NewScanner(out); ; {
-		require.True(t, lines.Scan(), "the host has ended")
+		require.True(t, lines.Scan(), "the host has ended: %s", &notes)
 		if lines.Text() == "busy" {
 			break
 		}

@@ -136,7 +136,7 @@ func TestShow(t *testing.T) { //nolint:paralleltest // it sets the environment
 				s = reports[0].Tree.Sessions[0]
 				assert.Equal(t, os.Getpid(), reports[0].Host.PID)
 				assert.Equal(t, session.StateAwaitingHost, s.State)
-			}, 20*time.Second, 10*time.Millisecond)
+			}, time.Minute, 10*time.Millisecond)
 			out, _ := list()
 			assert.Contains(t, out, `permission request B\x1b[2Jash`)
 			out, _ = list(s.ID)

@@ -28,7 +28,7 @@ import (
 var agentBinary string
 
 // waitLimit bounds every wait of the tests; it is reached only by a failure.
-const waitLimit = 20 * time.Second
+const waitLimit = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(GuardEnv) != "" {

@@ -356,7 +356,7 @@ func zombie(t *testing.T, pid int) bool {
 func TestForkingChild(t *testing.T) {
 	t.Parallel()
 	tok := token(t)
-	p := launch(t, "misbehave: {children: [{token: '"+tok+"', session: true, forks: 30ms, lifetime: 2s}]}")
+	p := launch(t, "misbehave: {children: [{token: '"+tok+"', session: true, forks: 30ms, lifetime: 1m}]}")
 	p.say(hello)
 	p.until("control_response")
 	seen := map[int]bool{}
@@ -365,7 +365,7 @@ func TestForkingChild(t *testing.T) {
 			seen[pid] = true
 		}
 		return len(seen) >= 4
-	}, 10*time.Second, 2*time.Millisecond)
+	}, time.Minute, 2*time.Millisecond)
 }
 
 func TestSpawnStep(t *testing.T) {
