@@ -109,8 +109,7 @@ func TestACP(t *testing.T) {
 		case "list":
 			assert.Len(t, l.IDs, 1)
 		case "exit":
-			// The package closes both pipes at once: what is still written then has no reader.
-			assert.Contains(t, []string{"0", "141"}, string(l.Code))
+			assert.Equal(t, "0", string(l.Code)) // also if an update had no reader any more
 		}
 	}
 	_, err := os.Stat(filepath.Join(r.home, ".claude"))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/agent-troupe/troupe/acp/acpagent"
 	"github.com/agent-troupe/troupe/agent/scripted"
@@ -89,13 +90,15 @@ func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
 		err = down
 	}
 	switch {
+	case is[*session.LeftoverError](err):
+		c.note("%s", printable(err.Error()))
+		return exitLeftover
+	case errors.Is(out.failed(), syscall.EPIPE): // the editor has left, as at the end of stdin
+		return exitOK
 	case out.failed() != nil: // a connection that cannot be written to just ends
 		return c.outputLost(out.failed())
 	case err == nil:
 		return exitOK
-	case is[*session.LeftoverError](err):
-		c.note("%s", printable(err.Error()))
-		return exitLeftover
 	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
 		return exitOK // a signal
 	}
