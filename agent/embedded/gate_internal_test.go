@@ -53,7 +53,7 @@ func TestCommandsThatAreNoReading(t *testing.T) {
 	}
 }
 
-// A loop over what a command says is asked about in a way of its own (observed on Claude Code 2.1.329).
+// The question about a loop over the output of a command differs from others (observed on Claude Code 2.1.329).
 func TestALoopOverACommand(t *testing.T) {
 	t.Parallel()
 	v, odd := gated(t).hands.oddity("default", "for i in $(seq 1 3); do sleep 1; done; echo slept")

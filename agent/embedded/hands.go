@@ -26,16 +26,17 @@ type hands struct {
 	disk    disk
 	model   model.Model
 
-	mu      sync.Mutex
-	added   []string         // further directories, also those that answers have added; replaced as a whole
-	cwd     string           // of the shell
-	name    string           // of the model
-	strict  bool             // the model may not write what it has not read
-	read    map[string]known // files that the model has read, by path
-	fresh   []string         // of them, those that the log does not know like that
-	own     string           // the directory for what tools keep; "": it is not made
-	snapped bool             // a snapshot was taken, or none is needed
-	snap    string           // its path
+	mu        sync.Mutex
+	added     []string         // further directories, also those that answers have added; replaced as a whole
+	cwd       string           // of the shell
+	name      string           // of the model
+	countless bool             // its endpoint counts no tokens
+	strict    bool             // the model may not write what it has not read
+	read      map[string]known // files that the model has read, by path
+	fresh     []string         // of them, those that the log does not know like that
+	own       string           // the directory for what tools keep; "": it is not made
+	snapped   bool             // a snapshot was taken, or none is needed
+	snap      string           // its path
 
 	deny func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 

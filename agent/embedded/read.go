@@ -117,7 +117,7 @@ func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.To
 		case limited && limit > 0:
 			return tooManyTokens(n)
 		default:
-			part, count, about = firstPage(path, part, shown, total, n)
+			part, count, about = firstPage(path, part, first, total, n)
 		}
 	}
 	if count == total && about == "" {

@@ -2,11 +2,13 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
 )
 
 // Limits of what Read shows, as observed on Claude Code 2.1.329.
@@ -21,20 +23,30 @@ type counter interface {
 	CountTokens(ctx context.Context, model, text string) (int, error)
 }
 
-// tokens asks the endpoint for the tokens of a text, if that may matter; 0: the number is not known.
+// tokens asks the endpoint for the tokens of a text, if that may matter; 0: the number is not
+// known. Many servers do not count: one that refuses, or says nothing, is not asked again.
 func (h *hands) tokens(ctx context.Context, text string) int {
 	c, ok := h.model.(counter)
 	if !ok || utf8.RuneCountInString(text) <= uncounted {
 		return 0
 	}
 	h.mu.Lock()
-	name := h.name
+	name, countless := h.name, h.countless
 	h.mu.Unlock()
-	n, err := c.CountTokens(ctx, name, text)
-	if err != nil {
-		return 0 // many servers do not count, and then the limit of bytes holds
+	if countless {
+		return 0
 	}
-	return n
+	n, err := c.CountTokens(ctx, name, text)
+	if err == nil {
+		return n
+	}
+	e, refused := errors.AsType[*model.Error](err)
+	if errors.Is(err, errors.ErrUnsupported) || refused && (!e.Temporary() || errors.Is(err, model.ErrSilent)) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.countless = true
+	}
+	return 0
 }
 
 // firstPage is the part of a text that fits if all of it has so many tokens: its first lines, or the

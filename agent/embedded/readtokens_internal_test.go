@@ -45,6 +45,7 @@ func TestReadByTokens(t *testing.T) {
 		"few tokens":       {lines, nil, 25000, nil, 1, "1\t0123456789\n", 4001, ""},
 		"too many":         {lines, nil, 50000, nil, 1, "1\t0123456789\n", 1700, "showing lines 1-1700 of 4001 total (50000 tokens, cap 25000). Call Read with offset=1701 limit=1700 for the next page"},
 		"the next page":    {lines, agent.Object{"offset": 1001.0}, 42500, nil, 1, "1001\t0123456789\n", 1500, "showing lines 1001-2500 of 4001 total (42500 tokens, cap 25000). Call Read with offset=2501 limit=1500"},
+		"from line 0":      {lines, agent.Object{"offset": 0.0}, 50000, nil, 1, "0\t0123456789\n", 1700, "showing lines 1-1700 of 4001 total (50000 tokens, cap 25000). Call Read with offset=1701"},
 		"one line":         {strings.Repeat("é", 30000), nil, 50000, nil, 1, "1\té", 1, "showing the first 12750 of 30000 characters of line 1 (50000 tokens, cap 25000)"},
 		"a long line":      {strings.Repeat("é", 30000) + "\nx\n", nil, 1 << 20, nil, 1, "1\té", 1, "characters of line 1 (1048576 tokens"},
 		"a wanted part":    {lines, agent.Object{"limit": 3000.0}, 25001, nil, 1, "File content (25001 tokens) exceeds maximum allowed tokens (25000). Use offset and limit", 0, ""},
@@ -76,5 +77,29 @@ func TestReadByTokens(t *testing.T) {
 			assert.Equal(t, c.note != "", truncated)
 			assert.Equal(t, c.note != "", r.Note != "")
 		})
+	}
+}
+
+// An endpoint that does not count, or says nothing, is asked once; one that is busy again.
+func TestAnEndpointThatDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err   error
+		asked int
+	}{
+		"no such API":      {errors.ErrUnsupported, 1},
+		"no such endpoint": {&model.Error{Class: model.Invalid, Status: 404}, 1},
+		"silence":          {&model.Error{Class: model.Network, Err: model.ErrSilent}, 1},
+		"busy":             {&model.Error{Class: model.Overload, Status: 529}, 3},
+		"an interrupt":     {context.Canceled, 3},
+	} {
+		h := handsIn(t, "a.txt", strings.Repeat("x", 30000))
+		m := &counting{err: c.err}
+		h.model = m
+		h.serve("m")
+		for range 3 {
+			assert.False(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.txt"}).IsError)
+		}
+		assert.Len(t, m.asked, c.asked, name)
 	}
 }
