@@ -94,8 +94,9 @@ func (o *outages) delay(trips int) time.Duration {
 }
 
 // works takes the proof that a resource works, by an attempt of the task by: a start or request
-// that began at the time from. One from before the first failure proves nothing. Where only one task has failed since the last proof, and another one gives this, the
-// failure was that task's own: its id is returned.
+// that began at the time from. One from before the first failure proves nothing. Where only one
+// task has failed since the last proof, and another one gives this, the failure was that task's
+// own: its id is returned.
 func (o *outages) works(r resource, by string, from time.Time) (own string) {
 	k := &o.of[r]
 	if from.Before(k.since) {
