@@ -166,9 +166,10 @@ func TestInterruptAndMetrics(t *testing.T) {
 	text, err := a.call(t, http.MethodGet, "/metrics")
 	require.NoError(t, err)
 	require.Contains(t, text, "troupe_sessions 1\ntroupe_approvals_waiting 1\n")
-	text, err = a.call(t, http.MethodGet, "/sessions")
-	require.NoError(t, err)
-	require.Contains(t, text, id+`":"awaiting_host"`)
+	require.Eventually(t, func() bool { // the call is asked before the state says so
+		text, err = a.call(t, http.MethodGet, "/sessions")
+		return err == nil && strings.Contains(text, id+`":"awaiting_host"`)
+	}, time.Minute, time.Millisecond)
 	text, err = a.call(t, http.MethodPost, "/sessions/"+id+"/interrupt")
 	require.NoError(t, err)
 	require.Contains(t, text, `"Turn":"`)
@@ -193,26 +194,28 @@ func TestSIGTERM(t *testing.T) {
 	var a api
 	_, err = fmt.Sscanf(first, "api=%s token=%s", &a.address, &a.token)
 	require.NoError(t, err)
-	id, call := a.open(t)
+	id, _ := a.open(t)
+	var asked struct{ ID string }
 	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
 	errs := bufio.NewReader(said)
 	for line := ""; !strings.Contains(line, "draining"); {
 		line, err = errs.ReadString('\n')
 		require.NoError(t, err)
 	}
-	for _, path := range []string{"/sessions?text=x", "/sessions/" + id + "/messages?text=x"} {
-		require.Eventually(t, func() bool { // the line comes before the drain
-			_, err := a.call(t, http.MethodPost, path)
-			return err != nil && strings.Contains(err.Error(), "503")
-		}, time.Minute, time.Millisecond)
-	}
+	require.Eventually(t, func() bool { // the line comes before the drain; what is sent before it is answered
+		_, err := a.call(t, http.MethodPost, "/sessions/"+id+"/messages?text=x")
+		return err != nil && strings.Contains(err.Error(), "503")
+	}, time.Minute, time.Millisecond)
+	_, err = a.call(t, http.MethodPost, "/sessions?text=x")
+	require.ErrorContains(t, err, "503")
 	result := ""
 	a.watch(t, id, func(kind, data string) bool {
 		switch {
 		case kind == "approval":
-			assert.NoError(t, a.allow(t, call))
+			assert.NoError(t, json.Unmarshal([]byte(data), &asked))
+			assert.NoError(t, a.allow(t, asked.ID))
 		case strings.Contains(data, `"type":"result"`):
-			result = data
+			result += data
 		}
 		return false
 	})
