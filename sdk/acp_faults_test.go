@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -89,7 +90,7 @@ func TestACPRestartOfAnAgentThatCannotResume(t *testing.T) {
 func TestACPLongLines(t *testing.T) {
 	t.Parallel()
 	size, most := 10<<20, 15<<20
-	if testing.Short() {
+	if testing.Short() || sim.Raced() {
 		size, most = 2<<20, 5<<20 // the result of a small call is in its message twice
 	}
 	long := strings.Repeat("0123456789abcdef", size/16)
