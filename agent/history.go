@@ -122,18 +122,12 @@ func (e *engine) configDir() string {
 	return e.launch.Getenv("HOME") + "/.claude"
 }
 
-// recordPrompt keeps the line a turn answers; before the first one of a life it
-// repairs what the last life left open.
+// recordPrompt keeps the line a turn answers, behind what it mends.
 func (e *engine) recordPrompt(msg *message) {
 	if !e.keeps() {
 		return
 	}
-	if e.mem.cut && !msg.again {
-		e.repair()
-	} else if e.cfg.Live != nil {
-		e.answerOpen() // a limit has ended the turn before, or it is run once more
-	}
-	e.mem.cut = false
+	e.mend(msg)
 	o := Object{
 		"type": "user", "message": msg.content, "promptId": e.session.prompt,
 		"permissionMode": e.perms.mode, "uuid": msg.uuid,
@@ -152,6 +146,19 @@ func (e *engine) recordPrompt(msg *message) {
 		e.prompted(msg.prompt)
 	}
 	e.record(o)
+}
+
+// mend repairs what the turn before, or the last life, has left open.
+func (e *engine) mend(msg *message) {
+	if !e.keeps() {
+		return
+	}
+	if e.mem.cut && !msg.again {
+		e.repair()
+	} else if e.cfg.Live != nil {
+		e.answerOpen() // a limit has ended the turn before, or it is run once more
+	}
+	e.mem.cut = false
 }
 
 // prompted keeps the text of a prompt.

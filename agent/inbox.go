@@ -158,7 +158,8 @@ func (e *engine) startTurn() {
 func (e *engine) inject(t *Turn) {
 	kept := e.inbox[:0]
 	for _, msg := range e.inbox {
-		if msg.apart && msg.origin == nil || msg.origin != nil && e.cfg.Live == nil {
+		_, compact := msg.compacts() // which is nothing for the model
+		if msg.apart && msg.origin == nil || msg.origin != nil && e.cfg.Live == nil || compact && e.cfg.Live != nil {
 			kept = append(kept, msg)
 			continue
 		}

@@ -40,23 +40,14 @@ type ModelMessage struct {
 // MayCall reports whether another call of the model is within the limits of turns and money,
 // and counts it. An error ends the turn: return it.
 func (l *Lane) MayCall() error {
-	if err := l.s.scope.cause(); err != nil {
+	if err := l.MaySpend(); err != nil {
 		return err
 	}
-	if err := l.stored(false); err != nil {
-		return err
-	}
-	if l.turn != nil {
-		l.turn.Open()
-	}
-	if l.overBudget() {
-		return errBudget
-	}
-	if t := l.turn; t != nil && l.parent == "" {
-		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {
-			return errMaxTurns
+	if t := l.turn; t != nil {
+		t.Open()
+		if l.parent == "" {
+			t.calls++
 		}
-		t.calls++
 	}
 	l.e.calls++
 	if l.streams() && l.e.cfg.Dialect != Qoder {
@@ -65,6 +56,25 @@ func (l *Lane) MayCall() error {
 			o["user_message_uuids"] = []string{t.msg.uuid}
 		}
 		l.e.system("status", o)
+	}
+	return nil
+}
+
+// MaySpend is [Lane.MayCall] for a call that is not counted, such as that of a summary.
+func (l *Lane) MaySpend() error {
+	if err := l.s.scope.cause(); err != nil {
+		return err
+	}
+	if err := l.stored(false); err != nil {
+		return err
+	}
+	if l.overBudget() {
+		return errBudget
+	}
+	if t := l.turn; t != nil && l.parent == "" {
+		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {
+			return errMaxTurns
+		}
 	}
 	return nil
 }

@@ -11,8 +11,10 @@ import (
 // entry is what the engine reads of a line it once wrote.
 type entry struct {
 	Type        string `json:"type"`
+	Subtype     string `json:"subtype"`
 	UUID        string `json:"uuid"`
 	IsMeta      bool   `json:"isMeta"`
+	IsSummary   bool   `json:"isCompactSummary"`
 	PromptOwner string `json:"promptSource"`
 	Message     struct {
 		StopReason string          `json:"stop_reason"`
@@ -68,7 +70,7 @@ func (e *engine) renamed(line []byte, id string) []byte {
 
 // remember takes in one line of an earlier life.
 func (e *engine) remember(in entry) {
-	if in.UUID == "" {
+	if in.UUID == "" || in.Subtype == "compact_boundary" { // which counts with the summary behind it
 		return
 	}
 	e.mem.leaf = in.UUID
@@ -78,6 +80,14 @@ func (e *engine) remember(in entry) {
 			e.seen[id], e.remembered[id] = true, true
 		}
 	case "user":
+		switch text := textOf(in.Message.Content); {
+		case e.cfg.Live == nil:
+		case in.IsSummary:
+			return // the model is asked what it was asked before
+		case in.PromptOwner == "" && isLocal(text):
+			e.seen[in.UUID], e.remembered[in.UUID] = true, true
+			return
+		}
 		if in.PromptOwner != "" || in.IsMeta {
 			e.seen[in.UUID], e.remembered[in.UUID] = true, true
 			e.mem.cut = true

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 )
 
 // Turn is one turn: from a user message, or the end of a background task, to the result.
@@ -72,7 +71,7 @@ func (t *Turn) play() error {
 	}
 	e.session.prompt = e.ids.uuid()
 	e.setStateOnce("running")
-	compact := strings.HasPrefix(t.msg.prompt, "/compact")
+	_, compact := t.Compacts()
 	var answers []HookAnswer
 	if t.msg.query && !compact { // a command, or a line for the history, is not a prompt
 		var err error
@@ -88,7 +87,11 @@ func (t *Turn) play() error {
 			return t.blocked(a)
 		}
 	}
-	e.recordPrompt(t.msg)
+	if compact && t.msg.query && e.cfg.Live != nil { // its lines follow, behind the boundary
+		e.mend(t.msg)
+	} else {
+		e.recordPrompt(t.msg)
+	}
 	for _, a := range answers {
 		t.remind(notesOf("UserPromptSubmit", "", a))
 	}

@@ -25,6 +25,9 @@ type Codec interface {
 	Tools(list []Tool) []byte
 	// Message encodes a message, once for all requests that contain it.
 	Message(m *Message) []byte
+	// Results returns an encoded message in which the results for which put has a text are that
+	// text alone. All else stays the same, byte by byte.
+	Results(message []byte, put func(id string) (text string, ok bool)) []byte
 }
 
 // Request is one request. Of a session's requests, all but Messages should stay the same:

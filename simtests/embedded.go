@@ -122,6 +122,7 @@ type minds struct {
 	all      []*mind           // by their numbers, from 1
 	servers  map[string]bool   // that are the world's, by their addresses
 	last     map[string]string // the messages of the last request of a session
+	edges    map[string]int    // the compactions before it
 	parent   map[string]string // of a fork, the session that it began from
 	ran      map[string]string // effects of a session, and the call that had it
 	free     map[string]bool   // of them, those that need no permission
@@ -136,7 +137,7 @@ func (w *World) minds() *minds {
 	defer w.mu.Unlock()
 	if w.loops == nil {
 		w.loops = &minds{
-			w: w, servers: make(map[string]bool), last: make(map[string]string), parent: make(map[string]string),
+			w: w, servers: make(map[string]bool), last: make(map[string]string), edges: make(map[string]int), parent: make(map[string]string),
 			ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), named: make(map[string]bool), answers: make(map[int]*answered), executor: w.executor(),
 		}
 	}

@@ -16,6 +16,7 @@ type hostDeath struct {
 	dir   string
 	ran   map[string]string
 	last  map[string]string
+	edges map[string]int
 }
 
 // DieAt says that the host of e's clients dies n moments from now: at an effect, a line that
@@ -37,7 +38,7 @@ func (e *Embedded) AfterDeath() *Embedded {
 	w := e.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.loops.ran, w.loops.last = d.ran, d.last
+	w.loops.ran, w.loops.last, w.loops.edges = d.ran, d.last, d.edges
 	return &next
 }
 
@@ -51,7 +52,7 @@ func (m *mind) moment() {
 	d.left--
 	now := d.left == 0
 	if now {
-		d.ran, d.last = maps.Clone(w.loops.ran), maps.Clone(w.loops.last)
+		d.ran, d.last, d.edges = maps.Clone(w.loops.ran), maps.Clone(w.loops.last), maps.Clone(w.loops.edges)
 		if d.power { // what only reads may be done again, and the end of a question may be lost
 			maps.DeleteFunc(d.ran, func(key, _ string) bool { return w.loops.free[key] })
 			clear(d.last)

@@ -130,8 +130,11 @@ type stored struct {
 	durable       int // of them, those that survive a loss of power
 	uuids         map[string]bool
 	uses, results map[string]int
-	ends          map[string]int // where the line of a call ends, the last one of its id
-	wrong         []string       // what is wrong with its lines
+	held          map[string]bool // lines with the calls whose results they have
+	edges         int             // compactions, and times that results were left out
+	edge          string          // a boundary whose summary has not come
+	ends          map[string]int  // where the line of a call ends, the last one of its id
+	wrong         []string        // what is wrong with its lines
 }
 
 // lasts reports whether the record of a call survives a loss of power.
@@ -156,7 +159,7 @@ func (m *mind) log(session string) *stored {
 	defer m.w.mu.Unlock()
 	l := m.logs[name]
 	if l == nil || l.read > len(content) {
-		l = &stored{uuids: make(map[string]bool), uses: make(map[string]int), results: make(map[string]int), ends: make(map[string]int)}
+		l = &stored{uuids: make(map[string]bool), uses: make(map[string]int), held: make(map[string]bool), results: make(map[string]int), ends: make(map[string]int)}
 		m.logs[name] = l
 	}
 	l.durable = m.w.loops.durable(name)
@@ -180,6 +183,7 @@ func (m *mind) log(session string) *stored {
 			l.wrong = append(l.wrong, "the line "+in.UUID+" follows one that is not there")
 		}
 		l.uuids[in.UUID] = true
+		l.passes(&in)
 		for _, b := range blocksIn(in.Message.Content) {
 			switch b.Type {
 			case "tool_use":
@@ -187,6 +191,7 @@ func (m *mind) log(session string) *stored {
 				l.ends[b.ID] = at
 			case "tool_result":
 				l.results[b.ToolUse]++
+				l.held[in.UUID+" "+b.ToolUse] = true
 			}
 		}
 	}

@@ -4,9 +4,16 @@ import "encoding/json"
 
 // frame is what the oracles read of a line of the agent's.
 type frame struct {
-	UUID    string  `json:"uuid"`
-	Session string  `json:"session_id"`
-	Before  string  `json:"parentUuid"` // in a session's file
+	UUID    string `json:"uuid"`
+	Session string `json:"session_id"`
+	Before  string `json:"parentUuid"` // in a session's file, as are the next four
+	Type    string `json:"type"`
+	Subtype string `json:"subtype"`
+	Summary bool   `json:"isCompactSummary"`
+	Added   struct {
+		Type string `json:"type"`
+	} `json:"attachment"`
+	Made    bool    `json:"isSynthetic"`
 	Parent  *string `json:"parent_tool_use_id"`
 	Message struct {
 		ID      string          `json:"id"`

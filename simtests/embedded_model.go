@@ -26,6 +26,7 @@ type answered struct {
 	sound  bool // its bytes are those of a correct answer
 	whole  bool // and the client has read all of them
 	framed bool // the agent has written it
+	aside  bool // it is a summary, which is not part of the turn
 }
 
 // fault looks at a request, and draws what goes wrong with it.
@@ -58,7 +59,7 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 			m.soonest = w.sched.Now().Add(time.Duration(n) * time.Second)
 		}
 	}
-	ms.answers[r.N] = &answered{sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate}
+	ms.answers[r.N] = &answered{aside: asksSummary(r), sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate}
 	return f
 }
 
@@ -158,7 +159,11 @@ func (m *mind) requests(r *modeltest.Request) {
 	if !again { // once for all requests with the same messages
 		m.valid(r)
 	}
-	m.extends(r)
+	if asksSummary(r) {
+		m.sums(r)
+	} else {
+		m.extends(r)
+	}
 	m.repeats(r)
 	m.within(r)
 	if m.keeps() {
@@ -168,6 +173,7 @@ func (m *mind) requests(r *modeltest.Request) {
 				w.Errorf("recorded: request %d has the result of %s, which is not stored", r.N, b.ID)
 			}
 		}
+		m.leavesOut(r, log)
 		for _, msg := range r.Messages {
 			for _, b := range msg.Blocks {
 				if b.Kind == model.ToolUse && log.uses[b.ID] == 0 {
@@ -240,19 +246,22 @@ func (m *mind) extends(r *modeltest.Request) {
 		Messages json.RawMessage `json:"messages"`
 	}
 	_ = json.Unmarshal(r.Body, &body) // the server has read it
-	plain := func(b []byte) string {
-		return strings.ReplaceAll(string(b), `,"cache_control":{"type":"ephemeral"}`, "")
-	}
+	plain := func(b []byte) string { return strings.ReplaceAll(string(b), cacheMark, "") }
 	now := strings.TrimSuffix(strings.TrimPrefix(plain(body.Messages), "["), "]")
 	head, _, _ := strings.Cut(plain(r.Body), `"messages":`)
+	edges := m.edges(r.User)
 	w := m.w
 	w.mu.Lock()
 	ms := w.loops
-	before, known := ms.last[r.User]
-	if !known {
-		before = ms.last[m.forked]
+	from := r.User
+	if _, known := ms.last[from]; !known {
+		from = m.forked
 	}
-	ms.last[r.User] = now
+	before := ms.last[from]
+	if ms.edges[from] != edges { // a compaction was between the two: the prefix begins anew
+		before = ""
+	}
+	ms.last[r.User], ms.edges[r.User] = now, edges
 	m.session = r.User
 	was := m.head
 	m.head = head

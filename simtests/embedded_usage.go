@@ -94,6 +94,9 @@ func (m *mind) used(of string, answers []int, input, output, cached int) []strin
 func (m *mind) wholeOf(answers []int) (whole, all int) {
 	for _, i := range answers {
 		a := m.w.loops.answers[i]
+		if a.aside {
+			continue
+		}
 		if a.whole {
 			whole++
 		}

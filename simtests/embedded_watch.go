@@ -257,6 +257,7 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 		kept = true
 		wrong = m.says(&in)
 	case "user":
+		kept = in.Made && bytes.Contains(in.Message.Content, []byte("This session is being continued")) // a summary
 		for _, b := range blocksIn(in.Message.Content) {
 			if b.Type != "tool_result" {
 				continue
@@ -281,8 +282,6 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	case "result":
 		wrong = m.ends(&in, f.Subtype)
 	}
-	m.w.mu.Unlock()
-	m.w.mu.Lock()
 	full := m.w.happened(faultDisk)
 	m.w.mu.Unlock()
 	if kept && !full && m.keeps() && in.UUID != "" && !m.log(in.Session).uuids[in.UUID] {

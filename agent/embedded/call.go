@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,6 +27,9 @@ type attempts struct {
 // call makes one call of the model, and repeats it while that may help, as Claude Code
 // 2.1.329 does (observed). No tool of an answer that is not whole has run.
 func (t *talk) call(l *agent.Lane) (*answer, error) {
+	if err := t.makeRoom(l); err != nil {
+		return nil, err
+	}
 	if err := l.MayCall(); err != nil {
 		return nil, err
 	}
@@ -49,18 +53,28 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		if done.atOnce(e, a) {
 			continue
 		}
+		if room, stop := t.tooLong(l, e); stop != nil {
+			return nil, stop
+		} else if room {
+			continue
+		}
 		if done.retries++; !again(e) || done.retries > t.retries {
 			return nil, err
 		}
-		delay := t.delay(e, done.retries)
-		l.System("api_retry", agent.Object{
-			"attempt": done.retries, "max_retries": t.retries, "retry_delay_ms": delay.Milliseconds(),
-			"error_status": statusOf(e), "error": retryName(e),
-		})
-		if err := l.Sleep(delay); err != nil {
+		if err := t.pause(l, e, done.retries); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// pause says that a request is repeated, and waits until its time has come.
+func (t *talk) pause(l *agent.Lane, e *model.Error, attempt int) error {
+	delay := t.delay(e, attempt)
+	l.System("api_retry", agent.Object{
+		"attempt": attempt, "max_retries": t.retries, "retry_delay_ms": delay.Milliseconds(),
+		"error_status": statusOf(e), "error": retryName(e),
+	})
+	return l.Sleep(delay)
 }
 
 // worth reports whether what came of an answer that broke off is kept: a text, or a call.
@@ -121,10 +135,7 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		t.first.sent = sent
 	}
 	last := sent // when the event before came
-	events := agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
-		return t.cfg.Model.Stream(ctx, r, emit)
-	})
-	for batch, err := range events {
+	for batch, err := range t.stream(l, r) {
 		if err != nil && a.whole {
 			return &a, afterWhole(l, &a, err)
 		}
@@ -165,6 +176,13 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		}
 	}
 	return &a, nil
+}
+
+// stream makes a request, and gives its events.
+func (t *talk) stream(l *agent.Lane, r *model.Request) iter.Seq2[[]*model.Event, error] {
+	return agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
+		return t.cfg.Model.Stream(ctx, r, emit)
+	})
 }
 
 // afterWhole is what an error means that came behind a whole answer, which was shown. One of the
@@ -241,17 +259,26 @@ func (t *talk) interrupted(l *agent.Lane, a *answer) {
 
 // request is the next request of the conversation.
 func (t *talk) request(l *agent.Lane) (*model.Request, error) {
-	if t.system == nil {
-		system, err := t.systemPrompt(l)
-		if err != nil {
-			return nil, err
-		}
-		t.system = append([]string{}, system...) // not nil, so that it is made once
+	if err := t.prompted(l); err != nil {
+		return nil, err
 	}
 	return &model.Request{
 		Model: l.Model(), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
 		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
 	}, nil
+}
+
+// prompted makes the system prompt, once.
+func (t *talk) prompted(l *agent.Lane) error {
+	if t.system != nil {
+		return nil
+	}
+	system, err := t.systemPrompt(l)
+	if err != nil {
+		return err
+	}
+	t.system = append([]string{}, system...) // not nil
+	return nil
 }
 
 // thinks is how much the model thinks: as the options say, or its profile; "": it does not

@@ -28,6 +28,10 @@ type Config struct {
 	Profiles *model.Profiles
 	// MaxTokens limits an answer, in tokens; 0: what the profile of the model says, or 8,192.
 	MaxTokens int
+	// Window is how many tokens a conversation may have, with the answer: near its end it is
+	// compacted. 0: what the profile of the model says, below 0: it is not known. The variable
+	// CLAUDE_CODE_AUTO_COMPACT_WINDOW of the session's environment replaces it.
+	Window int
 	// Dir is where sessions are stored, in Claude Code's format: package transcript reads
 	// them with this as Sessions.Root. "": $XDG_STATE_HOME/troupe of the session's
 	// environment, or ~/.local/state/troupe; without a home, nowhere. The variable

@@ -43,11 +43,12 @@ const (
 	newDate      = "troupe_date"         // another day has begun
 	newDir       = "troupe_directory"    // the shell is in another directory
 	knownFiles   = "troupe_files"        // what the model knows of files
+	leftOut      = "troupe_left_out"     // old results are left out, to save room
 )
 
 // attached adds what an attachment says to the conversation: what hooks say, what the user
 // says while the agent works, and what the agent has noted. Others say nothing.
-func (l *log) attached(raw json.RawMessage) {
+func (l *log) attached(raw json.RawMessage, uuid string) {
 	var a struct {
 		Type    string          `json:"type"`
 		Content []string        `json:"content"`
@@ -57,11 +58,18 @@ func (l *log) attached(raw json.RawMessage) {
 		Date    string          `json:"date"`
 		Dir     string          `json:"dir"`
 		Files   []noted         `json:"files"`
+		Results []bulk          `json:"results"`
 	}
 	if protocol.Unmarshal(raw, &a) != nil {
 		return
 	}
+	said := func(blocks []model.Block) {
+		l.said(blocks)
+		l.grew(blocks, uuid)
+	}
 	switch a.Type {
+	case leftOut:
+		l.leaveOut(a.Results, a.Text)
 	case surroundings:
 		l.surroundings, l.date = a.Text, a.Date
 	case knownFiles:
@@ -72,13 +80,16 @@ func (l *log) attached(raw json.RawMessage) {
 		}
 	case "hook_additional_context", newDate, newDir:
 		l.date, l.cwd = cmp.Or(a.Date, l.date), cmp.Or(a.Dir, l.cwd)
-		l.said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})
+		said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})
 	case "queued_command":
 		blocks := blocksOf(a.Prompt)
+		if a.Mode == "prompt" {
+			l.heard(blocks)
+		}
 		if len(blocks) == 1 && blocks[0].Kind == model.Text && a.Mode == "prompt" {
 			blocks[0].Text = "The user sent a new message while you were working:\n" + blocks[0].Text
 		}
-		l.said(blocks)
+		said(blocks)
 	}
 }
 

@@ -216,7 +216,7 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return dangerous(p.Mode, danger)
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
-		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)):
+		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)), own.reads && t.hands.opened(own.place(t.hands, in)):
 			return agent.Verdict{Allow: true}
 		case mine == protocol.BehaviorAllow && own.name == "Bash":
 			return agent.Verdict{Allow: true, Reason: because}

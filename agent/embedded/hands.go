@@ -34,6 +34,7 @@ type hands struct {
 	strict    bool             // the model may not write what it has not read
 	read      map[string]known // files that the model has read, by path
 	fresh     []string         // of them, those that the log does not know like that
+	logs      []string         // transcripts that the conversation names
 	own       string           // the directory for what tools keep; "": it is not made
 	snapped   bool             // a snapshot was taken, or none is needed
 	snap      string           // its path
@@ -198,6 +199,36 @@ func (h *hands) remember(path string, k known) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.read[path] = k
+}
+
+// openLog lets the model read a transcript that the conversation names.
+func (h *hands) openLog(transcript string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Contains(h.logs, transcript) {
+		h.logs = append(h.logs, transcript)
+	}
+}
+
+// opened reports whether the path is such a transcript.
+func (h *hands) opened(path string) bool {
+	path = h.path(path)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Contains(h.logs, path)
+}
+
+// touched are the files that the model has written, or only read, in the order of their names.
+func (h *hands) touched(written bool) (paths []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for path, k := range h.read {
+		if k.own == written {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // noted is what the log says of a file that the model knows.

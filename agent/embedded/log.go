@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,8 @@ type log struct {
 	surroundings, date string // as they were noted; "": they were not
 
 	used, told []uint64 // hashes of the ids of calls, and of results
+
+	space // what compaction needs
 }
 
 // resumption is what the arguments say of the session that is resumed.
@@ -116,7 +119,7 @@ func (r *resumption) branch(content []byte) ([]byte, error) {
 		return nil, fmt.Errorf("No message found with message.uuid of: %s", r.at) //nolint:staticcheck // as Claude Code says it
 	}
 	up := func(i int) int {
-		parent := nodes[i].head.Parent
+		parent := cmp.Or(nodes[i].head.Parent, nodes[i].head.Before) // all that is before a compaction counts, too
 		if parent == "" {
 			return -1
 		}
@@ -203,16 +206,21 @@ func (l *log) Rest() { l.file.close(false) }
 // record is what is read of a line.
 type record struct {
 	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
 	UUID      string `json:"uuid"`
 	Parent    string `json:"parentUuid"`
+	Before    string `json:"logicalParentUuid"`
 	Sidechain bool   `json:"isSidechain"`
 	Prompt    string `json:"promptSource"`
+	IsSummary bool   `json:"isCompactSummary"`
 	Message   struct {
 		ID      string          `json:"id"`
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`
+		Usage   lineUsage       `json:"usage"`
 	} `json:"message"`
 	Attachment json.RawMessage `json:"attachment"`
+	Compact    *boundary       `json:"compactMetadata"`
 	Result     json.RawMessage `json:"toolUseResult"`
 }
 
@@ -233,7 +241,13 @@ func (l *log) fold(line []byte) string {
 	if protocol.Unmarshal(line, &r) != nil || r.UUID == "" {
 		return ""
 	}
+	l.edge = l.edge.upTo(&r)
 	switch {
+	case r.Subtype == "compact_boundary" && r.Compact != nil:
+		l.edge = r.Compact
+		l.edge.uuid = r.UUID
+	case r.IsSummary && l.edge != nil:
+		l.compacted(blocksOf(r.Message.Content))
 	case r.Type == "user":
 		blocks := blocksOf(r.Message.Content)
 		for i := range blocks {
@@ -241,9 +255,13 @@ func (l *log) fold(line []byte) string {
 				l.todos.answered(&blocks[i], r.Result)
 			}
 		}
+		if r.Prompt != "" || len(l.messages)+len(l.user) == 0 { // the first of a sub-agent is its task
+			l.heard(blocks)
+		}
 		l.said(blocks)
+		l.grew(blocks, r.UUID)
 	case r.Type == "attachment":
-		l.attached(r.Attachment)
+		l.attached(r.Attachment, r.UUID)
 	case r.Type == "assistant" && r.Message.Model != synthetic:
 		blocks := blocksOf(r.Message.Content)
 		for i := range blocks {
@@ -251,7 +269,11 @@ func (l *log) fold(line []byte) string {
 				l.todos.called(&blocks[i])
 			}
 		}
+		if l.id != r.Message.ID {
+			l.answers = nil
+		}
 		l.answered(r.Message.ID, blocks)
+		l.answeredWith(blocks, r.Message.Usage, r.UUID)
 	}
 	return r.UUID
 }
@@ -312,7 +334,7 @@ func (l *log) answered(id string, blocks []model.Block) {
 func (l *log) ask() {
 	if len(l.user) > 0 {
 		l.messages = append(l.messages, l.question())
-		l.user, l.asked = nil, nil
+		l.user, l.asked, l.asks = nil, nil, nil
 	}
 }
 

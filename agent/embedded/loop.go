@@ -31,6 +31,9 @@ var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxT
 func (t *talk) turn(turn *agent.Turn) error {
 	defer t.rest(turn)
 	t.begin(turn)
+	if instructions, is := turn.Compacts(); is {
+		return t.command(turn, instructions)
+	}
 	t.remindOfDate(turn.Lane)
 	t.remindOfMove(turn)
 	return t.loop(turn)

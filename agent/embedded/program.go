@@ -55,7 +55,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))
 	t.box = box.tools
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
-	t.log.file.disk, t.log.knows = p.seams.Disk, t.hands.remember
+	t.log.file.disk, t.log.knows, t.log.opens = p.seams.Disk, t.hands.remember, t.hands.openLog
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
@@ -130,6 +130,8 @@ type talk struct {
 	spent  model.Usage   // of the turn
 	first  firsts        // of the turn
 	stops  int           // answers of the turn that the provider has stopped
+
+	useless int // compactions in a row that have failed, or have not helped
 
 	retracted []string // frames of an answer that is not part of the conversation, until another takes its place
 	all       []used   // of the session, by model, in the order of their first answers

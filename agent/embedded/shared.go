@@ -44,10 +44,10 @@ func (s *shared) made() *shared {
 		}
 		s.reads, s.edits = readOnly(), append(editing(), readOnly()...)
 		s.init = agent.Object{
-			"agent": Name, "apiKeySource": "none", "slash_commands": []any{}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
+			"agent": Name, "apiKeySource": "none", "slash_commands": []any{"compact"}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
 		}
 		s.initialize = agent.Object{
-			"commands": []any{}, "agents": []any{}, "agent": Name,
+			"commands": []any{agent.Object{"name": "compact", "description": "Replaces the conversation by a summary", "argumentHint": "[what the summary must have]"}}, "agents": []any{}, "agent": Name,
 			"account": agent.Object{"tokenSource": "none", "apiKeySource": "none", "apiProvider": s.api},
 		}
 	})

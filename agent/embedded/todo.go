@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -185,6 +186,18 @@ func (s *todos) copied() *todos {
 		c.tasks = append(c.tasks, &o)
 	}
 	return c
+}
+
+// lines are the list as a summary has it.
+func (s *todos) lines() (lines []string) {
+	for _, t := range s.tasks {
+		lines = append(lines, "#"+t.id+" ["+t.status+"] "+t.subject)
+	}
+	for _, todo := range s.list {
+		o, _ := todo.(map[string]any)
+		lines = append(lines, fmt.Sprintf("[%v] %v", o["status"], o["content"]))
+	}
+	return lines
 }
 
 // todoTool is a tool that changes the list; nil if it does not.

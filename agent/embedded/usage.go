@@ -12,8 +12,14 @@ import (
 // asked: servers answer with other names, or none. The cost of a model whose price is not
 // known is 0.
 func (t *talk) count(name string, u *model.Usage) float64 {
-	cost := t.priceOf(name, u)
 	add(&t.spent, u)
+	return t.countAside(name, u)
+}
+
+// countAside is count for an answer that is not part of the turn: a summary shows only in the
+// usage of its model, as observed.
+func (t *talk) countAside(name string, u *model.Usage) float64 {
+	cost := t.priceOf(name, u)
 	m := t.usedOf(name)
 	add(&m.usage, u)
 	add(&m.fresh, u)

@@ -34,8 +34,6 @@ func (c *Case) Absent(tools []string) string {
 		}
 	}
 	switch {
-	case strings.Contains(string(c.raw), `"compact_boundary"`) || strings.Contains(string(c.raw), `"compact_result"`):
-		return "compaction"
 	case c.Sources != "":
 		return "option SettingSources"
 	case c.Settings.Hooks != nil || c.Settings.Sandbox != nil || c.Settings.Permissions.Ask != nil:
@@ -44,8 +42,11 @@ func (c *Case) Absent(tools []string) string {
 		return "option MCPConfigPath"
 	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--fallback-model") }):
 		return "option FallbackModel"
-	case strings.HasPrefix(strings.Join(c.Prompts, "\n"), "/") || strings.Contains(strings.Join(c.Prompts, "\n"), "\n/"):
-		return "command " + "/" + strings.Trim(strings.Fields(strings.SplitN(strings.Join(c.Prompts, "\n"), "/", 2)[1])[0], "/")
+	}
+	for _, prompt := range c.Prompts {
+		if name, is := strings.CutPrefix(prompt, "/"); is && name != "compact" {
+			return "command /" + strings.Fields(name)[0]
+		}
 	}
 	for _, s := range c.Script {
 		for _, b := range s.Content {

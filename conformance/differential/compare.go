@@ -229,7 +229,7 @@ func interleaved(want, got []Item) []Item {
 // common are the indices of what corresponds: a common sequence of keys, in which items that
 // are the same count most.
 func common(a, b []Item) (pairs [][2]int) {
-	const same, nearly, alike = 100, 50, 1
+	const same, nearly, begins, alike = 100, 50, 10, 1
 	worth := func(i, j int) int {
 		if a[i].Key != b[j].Key {
 			return 0
@@ -241,6 +241,8 @@ func common(a, b []Item) (pairs [][2]int) {
 			return same
 		case strings.TrimSpace(describe(a[i])) == strings.TrimSpace(describe(b[j])):
 			return nearly
+		case begin(describe(a[i])) == begin(describe(b[j])): // a recording may have no more
+			return begins
 		}
 		return alike
 	}
@@ -269,6 +271,12 @@ func common(a, b []Item) (pairs [][2]int) {
 		}
 	}
 	return pairs
+}
+
+// begin is the beginning of a text.
+func begin(s string) string {
+	const enough = 60
+	return s[:min(len(s), enough)]
 }
 
 func describe(i Item) string {

@@ -188,6 +188,13 @@ func keptFrame(f Item) (Item, bool) {
 		block, _ := content[0].(map[string]any)
 		kept["text"] = block["text"]
 		return Item{fmt.Sprint(kept["subtype"]), kept}, true
+	case "user": // of a compaction, or what a command of the user's says
+		text, _ := message["content"].(string)
+		kept := map[string]any{"subtype": "user", "text": text}
+		if synthetic, _ := frame["isSynthetic"].(bool); synthetic {
+			kept["subtype"] = "user synthetic"
+		}
+		return Item{fmt.Sprint(kept["subtype"]), kept}, kept["subtype"] != "user" || strings.HasPrefix(text, "<local-command-")
 	case "system/task_started", "system/task_updated", "system/task_notification", "system/background_tasks_changed",
 		"system/api_retry", "system/permission_denied", "system/status", "system/informational",
 		"system/compact_boundary", "system/model_refusal_no_fallback":

@@ -60,6 +60,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfStores$"
 		case strings.HasPrefix(m.ID, "loop-"):
 			pattern = "^TestPlantedBugsOfEmbedded$"
+		case strings.HasPrefix(m.ID, "compaction-"):
+			pattern = "^TestPlantedBugsOfCompaction$"
 		}
 		out, passed, err := m.Run(ctx, mutation.Test{
 			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
