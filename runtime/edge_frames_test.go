@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -418,7 +419,7 @@ func TestKeysInAnyOrder(t *testing.T) {
 func TestHugeLinesShareOneBudget(t *testing.T) { // alone: it measures memory
 	const budget = 12 * mib
 	sessions, lines, size := scaled(20, 50), scaled(3, 20), scaled(3*mib, 8*mib)
-	if testing.Short() {
+	if testing.Short() || sim.Raced() {
 		sessions = 10 // still more than twice the budget
 	}
 	line := append(bytes.Repeat([]byte("x"), size), "\"}\n"...)

@@ -404,7 +404,7 @@ func scaled(small, full int) int {
 
 // volume is how many bytes a test writes that has to be more than is ever kept.
 func volume() int {
-	if testing.Short() {
+	if testing.Short() || sim.Raced() {
 		return 24 * mib
 	}
 	return 64 * mib

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 )
@@ -152,8 +153,8 @@ func TestALargeStoredSession(t *testing.T) {
 	key := session.StoreKey{Project: "-w-proj", Session: sessionN(50)}
 	parent := "null"
 	all := 24
-	if testing.Short() {
-		all = 8
+	if testing.Short() || sim.Raced() {
+		all = 6
 	}
 	for n := range all {
 		e := strings.Replace(string(userEntry(100+n, fmt.Sprintf("m%d %s", n, strings.Repeat("x", 1<<20)), "")), `"parentUuid":null`, `"parentUuid":`+parent, 1)
