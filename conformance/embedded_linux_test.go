@@ -24,17 +24,23 @@ func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is
 	cases, other, err := differential.Cases("../agent/embedded/testdata/cases")
 	require.NoError(t, err)
 	if !other {
-		some := make([]*differential.Case, 0, len(cases)/10+1)
-		for i := 0; i < len(cases); i += 10 {
-			some = append(some, cases[i])
-		}
-		cases = some
+		cases = every(10, cases)
 	}
 	suite.Play(t, cases)
 }
 
-// Both agents play the same cases; what they do differs only in what the table allows. With
-// TROUPE_FULL=1 they also play every scenario of modelapi, and every recorded case.
+// every is one of each so many cases.
+func every(step int, cases []*differential.Case) []*differential.Case {
+	some := make([]*differential.Case, 0, len(cases)/step+1)
+	for i := 0; i < len(cases); i += step {
+		some = append(some, cases[i])
+	}
+	return some
+}
+
+// Both agents play the same cases, every third of them; what they do differs only in what the
+// table allows. With TROUPE_FULL=1 they play all, and every scenario of modelapi, and every
+// recorded case.
 // testdata/not-yet-live.txt and not-yet-full.txt name the cases that differ; they only shrink.
 func TestEmbeddedLive(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
 	syscall.Umask(0o022)
@@ -49,6 +55,8 @@ func TestEmbeddedLive(t *testing.T) { //nolint:paralleltest // the mask of modes
 		scenarios, err := differential.Scenarios()
 		require.NoError(t, err)
 		cases = slices.Concat(cases, scenarios, recorded)
+	} else if os.Getenv("TROUPE_CASES") == "" {
+		cases, suite.Whole = every(3, cases), false
 	}
 	suite.Play(t, cases)
 }
