@@ -33,7 +33,7 @@ func main() {
 	log.SetFlags(0)
 	span := 10 * time.Minute
 	if os.Getenv("TROUPE_SMOKE") != "" {
-		span = time.Minute
+		span = 30 * time.Second
 	}
 	flag.DurationVar(&span, "for", span, "how long")
 	workers := flag.Int("workers", 8, "sessions at the same time")
