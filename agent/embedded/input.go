@@ -33,8 +33,8 @@ type param struct {
 // (observed).
 type issue struct {
 	sort    issueSort
-	line    string   // what the model reads
-	members []member // what tool_use_result has
+	line    string  // what the model reads
+	members members // what tool_use_result has
 }
 
 // issueSort is where the model reads the issue.
@@ -54,17 +54,27 @@ type member struct {
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (i issue) MarshalJSON() ([]byte, error) {
+func (i issue) MarshalJSON() ([]byte, error) { return i.members.object() }
+
+// members are those of a JSON object in their order.
+type members []member
+
+// object is the JSON object.
+func (m members) object() ([]byte, error) {
 	b := []byte{'{'}
-	for n, m := range i.members {
+	for n, one := range m {
 		if n > 0 {
 			b = append(b, ',')
 		}
-		value, err := plainJSON(m.value)
+		name, err := plainJSON(one.name)
 		if err != nil {
 			return nil, err
 		}
-		b = append(append(strconv.AppendQuote(b, m.name), ':'), value...)
+		value, err := plainJSON(one.value)
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(append(b, name...), ':'), value...)
 	}
 	return append(b, '}'), nil
 }

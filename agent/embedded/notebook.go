@@ -81,13 +81,12 @@ func (t *notebookText) picture(image any) {
 
 // notebookResult is a notebook as the model reads it: cells with what they have printed.
 func notebookResult(name string, content []byte) agent.ToolResult {
-	const noNotebook = `Notebook file is not a valid Jupyter notebook (top-level "cells" must be an array of cell objects, each with a string or string-array "source").`
 	if !json.Valid(content) {
 		return failure("Notebook file is not valid JSON (it may be truncated, corrupted, or still being written): JSON Parse error: %s", jsonProblem(content))
 	}
 	var n notebook
 	if json.Unmarshal(content, &n) != nil || n.Cells == nil {
-		return failure("%s", noNotebook)
+		return failure("%s", errNoNotebook)
 	}
 	language := n.Metadata.Info.Name
 	if language == "" {
@@ -96,7 +95,7 @@ func notebookResult(name string, content []byte) agent.ToolResult {
 	cells, t := []any{}, &notebookText{}
 	for i, c := range n.Cells {
 		if !c.Source.known {
-			return failure("%s", noNotebook)
+			return failure("%s", errNoNotebook)
 		}
 		if c.ID == "" {
 			c.ID = fmt.Sprintf("cell-%d", i)

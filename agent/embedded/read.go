@@ -76,8 +76,11 @@ func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.To
 	case strings.EqualFold(filepath.Ext(path), ".pdf"):
 		return h.pdfResult(name, path, str(in, "pages"), content)
 	case strings.EqualFold(filepath.Ext(path), ".ipynb"):
-		h.saw(path, content)
-		return notebookResult(name, content)
+		r := notebookResult(name, content)
+		if !r.IsError {
+			h.saw(path, content)
+		}
+		return r
 	}
 	text, note := decoded(content)
 	limit, limited := number(in, "limit")

@@ -41,7 +41,7 @@ type tool struct {
 // toolbox are the tools, in the order in which the model sees them.
 // background says whether commands can run in the background, todo has the to-do tools.
 func toolbox(background bool, todo []*tool) []*tool {
-	box := append([]*tool{bash(background), edit(), glob(), grep(), read(), taskStop(), write()}, todo...)
+	box := append([]*tool{bash(background), edit(), glob(), grep(), notebookEdit(), read(), taskStop(), write()}, todo...)
 	slices.SortFunc(box, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
 	return box
 }

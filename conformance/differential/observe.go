@@ -253,6 +253,7 @@ var (
 		{regexp.MustCompile(`\(first \d+ of \d+ bytes\)`), "(first <n> of <n> bytes)"}, // paths have other lengths
 		{regexp.MustCompile(`parse failed \(\d+ bytes\)`), "parse failed (<n> bytes)"},
 		{regexp.MustCompile(`\bID: b[0-9a-z]{8}\b`), "ID: <task>"},
+		{regexp.MustCompile(`("id": "|\bcell )[0-9a-f]{8}\b`), "$1<hex8>"}, // of a new cell
 		{regexp.MustCompile(`(?m)^([d-][rwx-]{9} +\d+) \w+ \w+ `), "$1 <user> <group> "},
 	}
 )
@@ -306,6 +307,9 @@ func (n *normal) text(s string) string {
 
 var durations = regexp.MustCompile(`(?i)duration|elapsed|_ms$|[a-z]Ms$|^(start|end)_?time$|ttft`)
 
+// newCell is the id of a new cell of a notebook.
+var newCell = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
 // value is v with its texts normalised, and its durations 0. key is the member that it is of.
 func (n *normal) value(key string, v any) any {
 	switch v := v.(type) {
@@ -315,6 +319,9 @@ func (n *normal) value(key string, v any) any {
 		}
 		if key == "signature" {
 			return "<sig>"
+		}
+		if key == "cell_id" && newCell.MatchString(v) {
+			return "<hex8>"
 		}
 		return n.text(v)
 	case float64:
