@@ -53,6 +53,7 @@ type host struct {
 	subText     bool                   // forwardSubagentText
 	prompt      *protocol.SystemPrompt // nil: the agent's own
 	addition    string                 // appendSystemPrompt
+	planMode    string                 // planModeInstructions
 	memory      Object                 // Qoder's, as the response to initialize has it; nil: off
 	evolution   Object                 // of skills, likewise
 	cancelled   map[string]bool        // requests of the host that it took back
@@ -74,7 +75,7 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	}
 	e.host = host{
 		initialized: true, hooks: hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
-		prompt: in.SystemPrompt, addition: in.AppendSystemPrompt,
+		prompt: in.SystemPrompt, addition: in.AppendSystemPrompt, planMode: in.PlanModeInstructions,
 	}
 	if e.cfg.Dialect == Qoder {
 		var skill struct {
@@ -268,6 +269,9 @@ func (e *engine) tools() []string {
 	}
 	if list := e.flags.last("tools"); e.flags.has("tools") && list != "default" {
 		names = splitRules(list)
+	}
+	if e.cfg.Live != nil && e.flags.last("permission-prompt-tool") != "stdio" { // nobody answers them
+		names = slices.DeleteFunc(names, func(n string) bool { return n == "AskUserQuestion" || n == "EnterPlanMode" || n == "ExitPlanMode" })
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
 	for _, s := range e.host.servers {

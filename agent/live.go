@@ -295,6 +295,9 @@ func (l *Lane) SystemPrompt() (parts []string, add string) {
 	return parts, l.e.host.addition
 }
 
+// PlanModeInstructions returns the host's instructions for plan mode; "": it has none.
+func (l *Lane) PlanModeInstructions() string { return l.e.host.planMode }
+
 // Dir returns the session's working directory, and Directories those that were added.
 func (l *Lane) Dir() string { return l.e.session.cwd }
 

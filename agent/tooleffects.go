@@ -10,7 +10,9 @@ import (
 func (l *Lane) changeMode(c *call) {
 	switch c.Name {
 	case "EnterPlanMode":
-		l.e.perms.change(l.e, "plan")
+		if l.e.perms.mode != "plan" {
+			l.e.perms.change(l.e, "plan")
+		}
 	case "ExitPlanMode":
 		if l.e.perms.mode == "plan" { // the approval may have set another
 			l.e.perms.change(l.e, "default")

@@ -112,7 +112,6 @@ func unsupported(o *dialect.Input) error {
 		{"PerTaskStopAffordance", o.PerTaskStopAffordance, notYet},
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},
-		{"PlanModeInstructions", o.PlanModeInstructions != "", notYet},
 		{"PromptSuggestions", o.PromptSuggestions, notYet},
 		{"SDKMCPServerConfigs", len(o.SDKMCPServerConfigs) > 0, notYet},
 		{"Sandbox", o.Sandbox != nil, notYet},

@@ -42,6 +42,7 @@ const (
 	surroundings = "troupe_surroundings" // what the system prompt says of them
 	newDate      = "troupe_date"         // another day has begun
 	newDir       = "troupe_directory"    // the shell is in another directory
+	newMode      = "troupe_mode"         // plan mode has begun, or has ended
 	knownFiles   = "troupe_files"        // what the model knows of files
 	leftOut      = "troupe_left_out"     // old results are left out, to save room
 )
@@ -57,6 +58,7 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		Text    string          `json:"text"`
 		Date    string          `json:"date"`
 		Dir     string          `json:"dir"`
+		Plan    *bool           `json:"plan"`
 		Files   []noted         `json:"files"`
 		Results []bulk          `json:"results"`
 	}
@@ -78,7 +80,10 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 				l.knows(f.Path, known{f.Hash, f.First, f.Last, f.Own})
 			}
 		}
-	case "hook_additional_context", newDate, newDir:
+	case "hook_additional_context", newDate, newDir, newMode:
+		if a.Plan != nil {
+			l.plan = *a.Plan
+		}
 		l.date, l.cwd = cmp.Or(a.Date, l.date), cmp.Or(a.Dir, l.cwd)
 		said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})
 	case "queued_command":

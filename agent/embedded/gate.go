@@ -203,6 +203,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Deny: "Permission to read " + t.hands.path(own.place(t.hands, in)) + " has been denied.", Reason: "rule"}
 		case mine == protocol.BehaviorDeny && own.path != "":
 			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
+		case mine == protocol.BehaviorDeny && own.name != "Bash":
+			return agent.Verdict{Deny: "Permission to use " + own.name + " has been denied.", Reason: "rule"}
 		case mine == protocol.BehaviorDeny:
 			return agent.Verdict{Deny: "Permission to use Bash with command " + str(in, "command") + " has been denied.", Reason: because}
 		}
@@ -210,12 +212,18 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return v
 		}
 		switch {
+		case own.asks:
+			return agent.Verdict{}
 		case byRule: // a rule may be about it: what the agent allows by itself does not count
 			return agent.Verdict{Reason: "rule"}
 		case danger != "":
 			return dangerous(p.Mode, danger)
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
+		case p.Mode == "plan" && own.writes && t.hands.isPlan(own.place(t.hands, in)):
+			return agent.Verdict{Allow: true, Reason: "other"}
+		case own.reads && !own.tree && t.hands.isPlan(own.place(t.hands, in)):
+			return agent.Verdict{Allow: true}
 		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)), own.reads && t.hands.opened(own.place(t.hands, in)):
 			return agent.Verdict{Allow: true}
 		case mine == protocol.BehaviorAllow && own.name == "Bash":

@@ -50,6 +50,7 @@ func (e *repeatedError) Error() string {
 // a note. After more of them the turn ends.
 func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
 	t.remindOfMove(turn)
+	t.remindOfPlan(turn.Lane)
 	var now []uint64
 	for _, b := range uses {
 		result, there := t.log.result(b.ID)

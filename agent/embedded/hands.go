@@ -33,11 +33,14 @@ type hands struct {
 	countless bool             // its endpoint counts no tokens
 	strict    bool             // the model may not write what it has not read
 	read      map[string]known // files that the model has read, by path
+	book      bool             // a notebook is among them
 	fresh     []string         // of them, those that the log does not know like that
 	logs      []string         // transcripts that the conversation names
 	own       string           // the directory for what tools keep; "": it is not made
 	snapped   bool             // a snapshot was taken, or none is needed
 	snap      string           // its path
+
+	plan string // the file with the plan; "": there is none yet. It is set before a tool runs
 
 	deny func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 
@@ -189,6 +192,7 @@ func (h *hands) carry(path string, content []byte) {
 
 // know sets what the model knows of a file; the caller has the lock.
 func (h *hands) know(path string, k known) {
+	h.book = h.book || isNotebook(path)
 	if h.read[path] = k; !slices.Contains(h.fresh, path) {
 		h.fresh = append(h.fresh, path)
 	}
@@ -198,6 +202,7 @@ func (h *hands) know(path string, k known) {
 func (h *hands) remember(path string, k known) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.book = h.book || isNotebook(path)
 	h.read[path] = k
 }
 
@@ -229,6 +234,15 @@ func (h *hands) touched(written bool) (paths []string) {
 	}
 	slices.Sort(paths)
 	return paths
+}
+
+func isNotebook(path string) bool { return strings.EqualFold(filepath.Ext(path), ".ipynb") }
+
+// hasNotebook reports whether the model has read a notebook.
+func (h *hands) hasNotebook() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.book
 }
 
 // noted is what the log says of a file that the model knows.

@@ -25,6 +25,7 @@ type param struct {
 	more        string   // members of its JSON schema besides type and description, with a comma before
 	schema      string   // of the whole parameter in place of type and more
 	otherwise   string   // the value, as JSON, if it is not given; "": none
+	hidden      bool     // the host sets it, and the model does not see it
 	// take replaces the rules of kind: it returns the value, or what is wrong with it.
 	take func(v any, at []any) (any, []issue)
 }
@@ -45,6 +46,7 @@ const (
 	unexpected
 	mistyped
 	other // is read as JSON, if there are only such
+	told  // is read in place of all others
 )
 
 // member is a member of a JSON object whose order is kept.
@@ -145,6 +147,9 @@ func faulty(tool string, issues []issue) (text, detail string) {
 	detail = "InputValidationError: " + indented.String()
 	var lines []string
 	plain := false
+	if i := slices.IndexFunc(issues, func(i issue) bool { return i.sort == told }); i >= 0 {
+		return "InputValidationError: " + issues[i].line, detail
+	}
 	for sort := missing; sort <= other; sort++ {
 		for _, i := range issues {
 			if i.sort == sort {
@@ -185,7 +190,7 @@ func (t *tool) coerce(in agent.Object, keys []string) (issues []issue) {
 		}
 	}
 	for _, name := range keys {
-		if _, there := in[name]; there && !slices.ContainsFunc(t.params, func(p param) bool { return p.name == name }) {
+		if _, there := in[name]; there && !t.open && !slices.ContainsFunc(t.params, func(p param) bool { return p.name == name }) {
 			unknown = append(unknown, name)
 		}
 	}

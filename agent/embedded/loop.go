@@ -36,6 +36,7 @@ func (t *talk) turn(turn *agent.Turn) error {
 	}
 	t.remindOfDate(turn.Lane)
 	t.remindOfMove(turn)
+	t.remindOfPlan(turn.Lane)
 	return t.loop(turn)
 }
 

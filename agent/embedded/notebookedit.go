@@ -30,6 +30,7 @@ func notebookEdit() *tool {
 			{name: "cell_type", schema: `"type":"string","enum":["code","markdown"]`, take: oneOf("code", "markdown")},
 			{name: "edit_mode", schema: `"type":"string","enum":["replace","insert","delete"]`, take: oneOf("replace", "insert", "delete")},
 		},
+		late:   func(h *hands) bool { return h.hasNotebook() },
 		beside: alone,
 		writes: true,
 		check: func(h *hands, in agent.Object) string {

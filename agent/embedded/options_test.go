@@ -33,7 +33,7 @@ func works() []string {
 	return strings.Fields(`Backend Runtime CanUseTool Policy PermissionTimeout Unattended Hooks SDKMCPServers OnAuthExpired OnElicitation OnEvent
 		OnMessage Stderr Tracer Limits CloseTimeout Graces InterruptGrace MaxRestarts RestartWindow EqualDeaths RestartBackoff
 		Recovery DecideRecovery PassivateAfter Supervisors Children MaxLine Discard Cwd Isolation Env UnsetEnv CleanEnv Model
-		Thinking MaxThinkingTokens Effort MaxTurns MaxBudgetUSD InitializeTimeout SystemPrompt VerbatimPrompts Tools AllowedTools
+		PlanModeInstructions Thinking MaxThinkingTokens Effort MaxTurns MaxBudgetUSD InitializeTimeout SystemPrompt VerbatimPrompts Tools AllowedTools
 		DisallowedTools PermissionMode AllowDangerouslySkipPermissions Continue Resume ForkSession ResumeSessionAt ResumeDropsTurn
 		SessionID PersistSession SessionStore SessionStoreOptions SettingSources AdditionalDirectories StrictMCPConfig
 		IncludePartialMessages ResolveModelTimeout`)

@@ -31,17 +31,26 @@ type tool struct {
 	run func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult
 	// look is check on the strand, for what the engine knows; act is run on it, for a tool
 	// that does more than one piece of work. nil: check and run are used.
-	look  func(l *agent.Lane, in agent.Object) string
-	act   func(t *talk, l *agent.Lane, s *agent.Strand, id string, in agent.Object) (agent.ToolResult, error)
-	old   string // a name that the tool had
-	reads bool   // it only reads files
-	free  bool   // it runs without a question
+	look func(l *agent.Lane, in agent.Object) string
+	act  func(t *talk, l *agent.Lane, s *agent.Strand, id string, in agent.Object) (agent.ToolResult, error)
+	old  string // a name that the tool had
+	// before is check on the strand for a tool that needs both: what the engine knows, and tasks. It
+	// may change the input.
+	before func(t *talk, l *agent.Lane, s *agent.Strand, in agent.Object) (string, error)
+	reads  bool // it only reads files
+	free   bool // it runs without a question
+	asks   bool // it asks the user, whatever the mode and the rules
+	open   bool // it takes members that no parameter has
+	// late says that the model sees it only once a session needs it. It runs in any case.
+	late func(h *hands) bool
 }
 
 // toolbox are the tools, in the order in which the model sees them.
 // background says whether commands can run in the background, todo has the to-do tools.
 func toolbox(background bool, todo []*tool) []*tool {
-	box := append([]*tool{bash(background), edit(), glob(), grep(), notebookEdit(), read(), taskStop(), write()}, todo...)
+	box := append([]*tool{
+		askUserQuestion(), bash(background), edit(), enterPlanMode(), exitPlanMode(), glob(), grep(), notebookEdit(), read(), taskStop(), write(),
+	}, todo...)
 	slices.SortFunc(box, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
 	return box
 }
@@ -75,8 +84,11 @@ func (t *tool) place(h *hands, in agent.Object) string {
 func (t *tool) schema() json.RawMessage {
 	b := []byte(`{"type":"object","properties":{`)
 	required := []string{}
-	for i, p := range t.params {
-		if i > 0 {
+	for _, p := range t.params {
+		if p.hidden {
+			continue
+		}
+		if b[len(b)-1] != '{' {
 			b = append(b, ',')
 		}
 		rules := p.schema
@@ -98,24 +110,39 @@ func (t *tool) schema() json.RawMessage {
 		list, _ := json.Marshal(required) // texts
 		b = append(append(b, `,"required":`...), list...)
 	}
+	if t.open {
+		return append(b, '}')
+	}
 	return append(b, `,"additionalProperties":false}`...)
 }
 
 // toolList is the encoded list of tools: those of the agent, and of the host's MCP servers.
-// It is encoded again only when it has changed.
+// It is encoded again only when it has changed. A tool that is seen late stands at the end.
 func (t *talk) toolList(l *agent.Lane) []byte {
-	names := l.Tools()
+	names, late := l.Tools(), []string(nil)
+	for _, own := range t.box {
+		if own.late != nil && slices.Contains(names, own.name) {
+			names = slices.DeleteFunc(names, func(n string) bool { return n == own.name })
+			if own.late(t.hands) {
+				late = append(late, own.name)
+			}
+		}
+	}
+	names = append(names, late...)
 	if t.tools != nil && slices.Equal(names, t.named) {
 		return t.tools
 	}
 	of := toolList{first: t.box[0], names: names, mcp: l.MCPTools()}
 	t.named, t.tools = names, t.shared.tools(of, func() []byte {
 		var list []model.Tool
-		for _, own := range t.box {
-			if slices.Contains(names, own.name) {
-				list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
+		add := func(isLate bool) {
+			for _, own := range t.box {
+				if slices.Contains(names, own.name) && isLate == (own.late != nil) {
+					list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
+				}
 			}
 		}
+		add(false)
 		for _, s := range of.mcp {
 			var in struct {
 				Description string          `json:"description"`
@@ -124,6 +151,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 			_ = protocol.Unmarshal(s.Tool, &in) // the engine has read it
 			list = append(list, model.Tool{Name: l.MCPToolName(s.Server, s.Name), Description: in.Description, Schema: in.Schema})
 		}
+		add(true)
 		return t.cfg.Model.Codec().Tools(list)
 	})
 	return t.tools
@@ -186,6 +214,9 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	c.Alone = own.beside != nil && !own.beside(t.hands, in)
 	if own.look != nil {
 		c.Check = func(*agent.Strand) (string, error) { return own.look(turn.Lane, in), nil }
+	}
+	if own.before != nil {
+		c.Check = func(s *agent.Strand) (string, error) { return own.before(t, turn.Lane, s, in) }
 	}
 	if own.check != nil {
 		c.Check = func(s *agent.Strand) (string, error) {

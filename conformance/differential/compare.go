@@ -398,7 +398,7 @@ func values(field string, want, got any, note func(Difference)) {
 
 // sameText compares a text with one that may be cut: by what comes before.
 func sameText(want, got string) bool {
-	for _, mark := range []string{"[cut:", "[... cut]"} {
+	for _, mark := range []string{"[cut:", "[... cut]", "[advice, cut]"} {
 		if head, _, cut := strings.Cut(want, mark); cut {
 			return strings.HasPrefix(got, strings.TrimSpace(head))
 		}

@@ -240,6 +240,7 @@ var (
 		find *regexp.Regexp
 		put  string
 	}{
+		{regexp.MustCompile(`/plans/[\w.-]+\.md`), "/plans/<plan>.md"},
 		{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|<uuid\d+>`), "<uuid>"},
 		{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "<time>"},
 		{regexp.MustCompile(`<(task|agent)\d+>`), "<$1>"},
