@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/search", "internal/textfile", "schema"},
+	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/search", "internal/textfile", "internal/web", "schema"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen", "model"},
@@ -122,6 +122,7 @@ var alone = map[string][]string{
 	"internal/hostgit":     {},
 	"internal/search":      {},
 	"internal/textfile":    {},
+	"internal/web":         {},
 	"schema":               {},
 	"internal/optionfile":  {"base/spell", "base/shown", "internal/textfile"},
 	"protocol":             {"base/shown", "base/wire", "base/jsonscan"},
