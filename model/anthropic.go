@@ -58,6 +58,9 @@ func (m messages) header(h http.Header, key string) {
 	}
 }
 
+// Takes reports whether the API has blocks of a kind.
+func (messages) Takes(BlockKind) bool { return true }
+
 func (messages) Tools(list []Tool) []byte {
 	b := []byte{'['}
 	for i, t := range list {
@@ -130,8 +133,9 @@ func appendBlock(b []byte, k *Block) []byte {
 			b = append(b, `,"is_error":true`...)
 		}
 		return append(b, '}')
-	case Image:
-		b = append(b, `{"type":"image","source":`...)
+	case Image, Document:
+		b = append(b, `{"type":`...)
+		b = append(appendString(b, string(k.Kind)), `,"source":`...)
 		return append(append(b, orElse(k.Content, "null")...), '}')
 	case Text, Opaque:
 	}

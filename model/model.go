@@ -18,6 +18,8 @@ type Model interface {
 }
 
 // Codec is one API: neutral values in, bytes of the API out. It is safe for concurrent use.
+// One that has a method Takes(BlockKind) bool says which blocks the endpoint takes. What it does
+// not take, such as an image, it encodes as a text that says what was left out.
 type Codec interface {
 	// Name is the API: "anthropic" or "openai".
 	Name() string
@@ -90,6 +92,7 @@ const (
 	ToolUse    BlockKind = "tool_use"
 	ToolResult BlockKind = "tool_result"
 	Image      BlockKind = "image"
+	Document   BlockKind = "document"
 	// Opaque is a block that only its own API understands, such as thinking that the
 	// provider has encrypted, or a tool that ran on its server. It is kept as it is, given
 	// back to the API it came from, and left out elsewhere.
@@ -108,8 +111,8 @@ type Block struct {
 	Input json.RawMessage
 	// BadInput is what the model wrote in place of an object. Input is {} then.
 	BadInput string
-	// Content replaces Text: the blocks of a result, or the source of an image, in the form
-	// of the Messages API.
+	// Content replaces Text: the blocks of a result, or the source of an image or a document, in
+	// the form of the Messages API.
 	Content json.RawMessage
 	IsError bool // of a tool's result
 	// Origin says which API and endpoint made Signature and Raw; only that one gets them back.

@@ -44,6 +44,11 @@ type Quirks struct {
 	// CacheMarks: the server takes the marks of the Messages API (OpenRouter, for models of
 	// Anthropic).
 	CacheMarks bool `json:"cacheMarks,omitempty"`
+	// NoImages: the server refuses images, such as that of DeepSeek.
+	NoImages bool `json:"noImages,omitempty"`
+	// Files: the server takes PDF files, as parts of the type file. That of the vendor does, and
+	// OpenRouter; few others.
+	Files bool `json:"files,omitempty"`
 	// APIKeyHeader sends the key in this header, as it is, in place of "Authorization:
 	// Bearer". Azure's is api-key.
 	APIKeyHeader string `json:"apiKeyHeader,omitempty"`
@@ -56,6 +61,7 @@ func NewOpenAI(c OpenAIConfig) *Client {
 		c.URL = OpenAIURL
 	}
 	origin := openai
+	c.Files = c.Files || c.URL == OpenAIURL
 	if u, err := url.Parse(c.URL); err == nil && c.URL != OpenAIURL {
 		origin += ":" + u.Host
 	}
@@ -81,6 +87,18 @@ func (c chat) header(h http.Header, key string) {
 	default:
 		h.Set("Authorization", "Bearer "+key)
 	}
+}
+
+// Takes reports whether the server takes blocks of a kind.
+func (c chat) Takes(kind BlockKind) bool {
+	switch kind {
+	case Image:
+		return !c.NoImages
+	case Document:
+		return c.Files
+	case Text, Thinking, ToolUse, ToolResult, Opaque:
+	}
+	return true
 }
 
 func (chat) Tools(list []Tool) []byte {
@@ -118,9 +136,9 @@ func (c chat) Message(m *Message) []byte {
 	return slices.Clip(bytes.Join(results, []byte{','}))
 }
 
-// result is the message of a tool's result. It has text alone: images go to the user's
-// message behind it.
-func (chat) result(k *Block, said *spoken) []byte {
+// result is the message of a tool's result. It has text alone: images and
+// documents go to the user's message behind it.
+func (c chat) result(k *Block, said *spoken) []byte {
 	text := k.Text
 	if len(k.Content) > 0 {
 		text = plainText(k.Content)
@@ -130,8 +148,11 @@ func (chat) result(k *Block, said *spoken) []byte {
 		}
 		if protocol.Unmarshal(k.Content, &blocks) == nil {
 			for _, b := range blocks {
-				if b.Type == string(Image) {
-					said.image(b.Source)
+				switch b.Type {
+				case string(Image):
+					said.image(c, b.Source)
+				case string(Document):
+					said.document(c, b.Source, "")
 				}
 			}
 		}
@@ -142,122 +163,6 @@ func (chat) result(k *Block, said *spoken) []byte {
 	b := []byte(`{"role":"tool"`)
 	b = appendMember(b, "tool_call_id", k.ID)
 	return append(appendMember(b, "content", text), '}')
-}
-
-// spoken is what a message says besides the results of tools.
-type spoken struct {
-	text    []byte
-	texts   int
-	parts   []byte // of content, if there is an image
-	images  bool
-	thought []byte
-	more    fields // members of this endpoint's own
-	calls   []byte
-}
-
-func (s *spoken) empty() bool { return s.texts == 0 && !s.images && s.calls == nil }
-
-func (s *spoken) part() {
-	if s.parts != nil {
-		s.parts = append(s.parts, ',')
-	}
-}
-
-// image adds a picture, given as the source of an image of the Messages API.
-func (s *spoken) image(source json.RawMessage) {
-	var in struct {
-		Type  string `json:"type"`
-		Media string `json:"media_type"`
-		Data  string `json:"data"`
-		URL   string `json:"url"`
-	}
-	if protocol.Unmarshal(source, &in) != nil {
-		return
-	}
-	at := in.URL
-	if in.Type == "base64" {
-		at = "data:" + in.Media + ";base64," + in.Data
-	}
-	s.part()
-	s.images = true
-	s.parts = append(s.parts, `{"type":"image_url","image_url":{"url":`...)
-	s.parts = append(appendString(s.parts, at), "}}"...)
-}
-
-func (s *spoken) add(c chat, k *Block) {
-	switch k.Kind {
-	case Text:
-		if k.Text == "" {
-			return
-		}
-		if s.texts++; s.texts > 1 {
-			s.text = append(s.text, '\n')
-		}
-		s.text = append(s.text, k.Text...)
-		s.part()
-		s.parts = append(s.parts, `{"type":"text"`...)
-		s.parts = append(appendMember(s.parts, "text", k.Text), '}')
-	case Image:
-		s.image(k.Content)
-	case Thinking:
-		if k.Origin == c.origin {
-			s.thought = append(s.thought, k.Text...)
-			var own fields
-			own.keep(k.Raw)
-			for _, m := range own {
-				s.more.add(m.name, m.value)
-			}
-		}
-	case ToolUse:
-		if s.calls != nil {
-			s.calls = append(s.calls, ',')
-		}
-		s.calls = append(s.calls, `{"type":"function"`...)
-		s.calls = appendMember(s.calls, "id", k.ID)
-		s.calls = append(s.calls, `,"function":{"name":`...)
-		s.calls = appendString(s.calls, k.Name)
-		arguments := k.BadInput
-		if arguments == "" {
-			arguments = string(orElse(k.Input, "{}"))
-		}
-		s.calls = append(appendMember(s.calls, "arguments", arguments), '}')
-		if k.Origin == c.origin && k.Raw != nil {
-			s.calls = append(append(s.calls, ','), k.Raw[1:len(k.Raw)-1]...)
-		}
-		s.calls = append(s.calls, '}')
-	case Opaque, ToolResult:
-	}
-}
-
-func (s *spoken) message(c chat, role Role) []byte {
-	b := []byte(`{"role":"`)
-	b = append(b, role...)
-	switch {
-	case s.images:
-		b = append(b, `","content":[`...)
-		b = append(append(b, s.parts...), ']')
-	case s.texts == 0 && s.calls != nil:
-		b = append(b, `","content":null`...)
-	default:
-		b = append(b, `","content":`...)
-		b = appendString(b, string(s.text))
-	}
-	if role != Assistant {
-		return append(b, '}')
-	}
-	// Thinking belongs to the calls: what was thought before a plain answer is not wanted back.
-	if s.calls != nil {
-		if len(s.thought) > 0 && c.Reasoning != "" {
-			b = appendMember(b, c.Reasoning, string(s.thought))
-		}
-		for _, m := range s.more {
-			b = append(b, ',')
-			b = append(appendString(b, m.name), ':')
-			b = append(b, m.value...)
-		}
-		b = append(append(append(b, `,"tool_calls":[`...), s.calls...), ']')
-	}
-	return append(b, '}')
 }
 
 func (c chat) body(r *Request) [][]byte {

@@ -35,6 +35,8 @@ type ModelProfile struct {
 	// Effort is the one that requests ask for if the user names none, such as "medium"; "":
 	// none, as for models that do not take it.
 	Effort string `json:"effort,omitempty"`
+	// TextOnly: the model reads text alone, and no images and documents.
+	TextOnly bool `json:"textOnly,omitempty"`
 	// Price is nil if it is not known.
 	Price *Price `json:"price,omitempty"`
 }

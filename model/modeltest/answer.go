@@ -123,7 +123,7 @@ func (a *Answer) messages(r *Request) (all [][]byte) {
 		case model.ToolUse:
 			start["id"], start["name"], start["input"] = b.ID, b.Name, object{}
 			member, kind, text = "partial_json", "input_json_delta", string(b.Input)
-		case model.Text, model.ToolResult, model.Image, model.Opaque:
+		case model.Text, model.ToolResult, model.Image, model.Document, model.Opaque:
 			start["text"] = ""
 		}
 		event("content_block_start", object{"index": i, "content_block": start})
@@ -162,7 +162,7 @@ func (a *Answer) chat(r *Request) (all [][]byte) {
 			for _, p := range pieces(b.Text) {
 				delta(object{"reasoning_content": p})
 			}
-		case model.Text, model.ToolResult, model.Image, model.Opaque:
+		case model.Text, model.ToolResult, model.Image, model.Document, model.Opaque:
 			for _, p := range pieces(b.Text) {
 				delta(object{"content": p})
 			}
