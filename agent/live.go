@@ -184,6 +184,18 @@ func (l *Lane) ForgetBlocks() (frames []string) {
 	return frames
 }
 
+// MaySpend reports whether a call of the model may be made that is no part of the conversation and
+// counts as none of the turn's: the budget of the session is left, and nothing has ended it.
+func (l *Lane) MaySpend() error {
+	if err := l.s.scope.cause(); err != nil {
+		return err
+	}
+	if l.overBudget() {
+		return errBudget
+	}
+	return nil
+}
+
 // Spend adds to what the session has cost, in US dollars, what no message says.
 func (l *Lane) Spend(cost float64) { l.e.spent += cost }
 

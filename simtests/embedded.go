@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -203,6 +204,13 @@ func (d *played) Play() (agent.Exit, bool) {
 	}
 }
 
+// noWeb is the web of a world whose agent has no Config.Web: there is none.
+type noWeb struct{}
+
+func (noWeb) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, &net.DNSError{Err: "the world has no web", Name: r.URL.Hostname(), IsNotFound: true}
+}
+
 // config is the agent's configuration.
 func (m *mind) config() embedded.Config {
 	w, s := m.w, m.e.Server
@@ -226,6 +234,9 @@ func (m *mind) config() embedded.Config {
 	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join(w.Dir(), "sessions")
+	}
+	if c.Web == nil {
+		c.Web = noWeb{}
 	}
 	m.dir = c.Dir
 	return c

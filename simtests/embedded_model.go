@@ -153,6 +153,10 @@ func (m *mind) requests(r *modeltest.Request) {
 	if bytes.Contains(r.Body, []byte(theKey)) {
 		w.Errorf("secret: the key is in the body of request %d", r.N)
 	}
+	if len(r.Tools) == 0 { // it is about a page, and no part of the conversation
+		m.within(r)
+		return
+	}
 	m.w.mu.Lock()
 	again := m.invalid
 	m.w.mu.Unlock()
@@ -222,7 +226,7 @@ func (m *mind) valid(r *modeltest.Request) {
 				if msg.Role == model.User && slices.Contains(sortedValues(open), 0) {
 					wrong("results: request %d has a text of the user's in message %d before the results of all calls", r.N, i)
 				}
-			case model.Thinking, model.Image, model.Opaque:
+			case model.Thinking, model.Image, model.Document, model.Opaque:
 			}
 		}
 	}

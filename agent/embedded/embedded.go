@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
@@ -44,9 +46,21 @@ type Config struct {
 	// followed, and imports (@file) are not read. It has no effect if Options.SystemPrompt
 	// replaces the prompt.
 	Instructions bool
+	// Skills are directories with skills: NAME/SKILL.md or NAME.md in the form of Claude Code's. A
+	// relative one is below each session's directory, such as .claude/skills; as a part of the
+	// project it is trusted like Instructions. The system prompt has their names and descriptions,
+	// up to 100 of them, unless Options.SystemPrompt replaces it, and the tool Skill loads one. Of a
+	// skill, 64 KB count. What it says of tools, models and hooks is not used. nil: none.
+	Skills []string
 	// Retries is how often a request that may succeed later is repeated; 0: 10, below 0: never.
 	// The variable CLAUDE_CODE_MAX_RETRIES of the session's environment replaces it.
 	Retries int
+	// Web makes the requests of WebFetch in place of the network, for example in tests. It
+	// decides which names lead where; URLs with an address that is not public are refused before.
+	// nil: the network, with addresses refused that are not public, through the proxy of HTTPS_PROXY and
+	// NO_PROXY of the session's environment. WebFetch is offered only if a rule allows it, or
+	// Options.Tools names it.
+	Web http.RoundTripper
 }
 
 // New returns the backend. It is safe for concurrent use, and its sessions share tools, rules
@@ -90,11 +104,20 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
-	unset := slices.Clone(in.UnsetEnv)
+	unset, web, asker := slices.Clone(in.UnsetEnv), allowsWeb(in), in.CanUseTool != nil
 	a.NewProgram = func(seams backend.Seams) agent.Program {
-		return &program{cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset}
+		return &program{cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker}
 	}
 	return a, nil
+}
+
+// allowsWeb reports whether a rule allows that pages are fetched.
+func allowsWeb(in *dialect.Input) bool {
+	about := func(rule string) bool {
+		name, _, _ := strings.Cut(rule, "(")
+		return strings.TrimSpace(name) == "WebFetch"
+	}
+	return slices.ContainsFunc(in.AllowedTools, about) || in.Policy != nil && slices.ContainsFunc(in.Policy.Allow, about)
 }
 
 // place is what sessions share a breaker for: the endpoint.

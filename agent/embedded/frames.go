@@ -135,6 +135,8 @@ func blockOf(raw json.RawMessage) model.Block {
 		}
 	case model.Image:
 		b.Content = in.Source
+	case model.Document:
+		b.Content, b.Raw = in.Source, raw // which has its title, too
 	case model.Opaque:
 		fallthrough
 	default:
@@ -164,7 +166,7 @@ func frameOf(b *model.Block) map[string]any {
 			return o
 		}
 		o = map[string]any{"type": "text", "text": ""}
-	case model.Text, model.ToolResult, model.Image:
+	case model.Text, model.ToolResult, model.Image, model.Document:
 		o = map[string]any{"type": "text", "text": b.Text}
 	}
 	switch {

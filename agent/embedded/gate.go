@@ -203,6 +203,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Deny: "Permission to read " + t.hands.path(own.place(t.hands, in)) + " has been denied.", Reason: "rule"}
 		case mine == protocol.BehaviorDeny && own.path != "":
 			return agent.Verdict{Deny: "File is in a directory that is denied by your permission settings.", Tagged: true}
+		case mine == protocol.BehaviorDeny && own.remote:
+			return agent.Verdict{Deny: own.name + " denied access to domain:" + hostOf(str(in, "url")) + ".", Reason: "rule"}
 		case mine == protocol.BehaviorDeny && own.name != "Bash":
 			return agent.Verdict{Deny: "Permission to use " + own.name + " has been denied.", Reason: "rule"}
 		case mine == protocol.BehaviorDeny:
@@ -238,10 +240,12 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case p.Mode == "acceptEdits" && (own.name != "Bash" || exact(command)) && allows(g.edits(), plain) == protocol.BehaviorAllow:
 			return agent.Verdict{Allow: true, Reason: because}
-		case own.name == "Bash" && p.Mode == "plan":
+		case (own.name == "Bash" || own.remote) && p.Mode == "plan":
 			return agent.Verdict{Unchecked: unchecked(own.name)}
 		case own.name == "Bash":
 			return t.askCommand(g, p.Mode, command)
+		case own.remote:
+			return askHost(in)
 		}
 		return t.askFile(g, p.Mode, own, in)
 	}

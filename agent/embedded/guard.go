@@ -49,6 +49,7 @@ func (e *repeatedError) Error() string {
 // afterTools looks at the calls that were made. If one is repeated too often, the model gets
 // a note. After more of them the turn ends.
 func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
+	t.showSkills(turn)
 	t.remindOfMove(turn)
 	t.remindOfPlan(turn.Lane)
 	var now []uint64

@@ -26,6 +26,8 @@ type hands struct {
 	disk    disk
 	model   model.Model
 
+	textOnly func(name string) bool // says which models read text alone; nil: none
+
 	mu        sync.Mutex
 	added     []string         // further directories, also those that answers have added; replaced as a whole
 	cwd       string           // of the shell

@@ -49,37 +49,8 @@ const (
 	told  // is read in place of all others
 )
 
-// member is a member of a JSON object whose order is kept.
-type member struct {
-	name  string
-	value any
-}
-
 // MarshalJSON implements [json.Marshaler].
 func (i issue) MarshalJSON() ([]byte, error) { return i.members.object() }
-
-// members are those of a JSON object in their order.
-type members []member
-
-// object is the JSON object.
-func (m members) object() ([]byte, error) {
-	b := []byte{'{'}
-	for n, one := range m {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		name, err := plainJSON(one.name)
-		if err != nil {
-			return nil, err
-		}
-		value, err := plainJSON(one.value)
-		if err != nil {
-			return nil, err
-		}
-		b = append(append(append(b, name...), ':'), value...)
-	}
-	return append(b, '}'), nil
-}
 
 // where is a path as the model reads it.
 func where(at []any) string {

@@ -37,6 +37,7 @@ type log struct {
 	todos    todos
 	plan     bool                             // the model knows that plan mode is active
 	cwd      string                           // of the shell, as the model knows it; "": where it began
+	takes    func(kind model.BlockKind) bool  // what the model reads; nil: anything
 	knows    func(path string, content known) // gets what the model knows of files; may be nil
 
 	surroundings, date string // as they were noted; "": they were not
@@ -296,7 +297,7 @@ func (l *log) said(blocks []model.Block) {
 				continue
 			}
 		}
-		l.user, l.asked = append(l.user, b), nil
+		l.user, l.asked = append(l.user, l.fit(b)), nil
 	}
 }
 
@@ -373,7 +374,7 @@ func says(b model.Block) bool {
 		return strings.TrimSpace(b.Text) != ""
 	case model.Thinking:
 		return false
-	case model.ToolUse, model.Opaque, model.ToolResult, model.Image:
+	case model.ToolUse, model.Opaque, model.ToolResult, model.Image, model.Document:
 	}
 	return true
 }

@@ -62,6 +62,7 @@ func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
 		t.calls, t.guard, t.retracted = 0, guard{}, nil
+		t.loaded = nil
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // notebookEdit is the tool NotebookEdit, as Claude Code 2.1.329 has it (observed).
@@ -230,35 +231,10 @@ func (h *hands) hasRead(path string) bool {
 
 func (h *hands) newCellID() string { return fmt.Sprintf("%08x", uint32(h.seams.Rand.Uint64())) } //nolint:gosec // half of it is enough
 
-func (m members) get(name string) json.RawMessage {
-	for _, one := range m {
-		if raw, isRaw := one.value.(json.RawMessage); isRaw && one.name == name {
-			return raw
-		}
-	}
-	return nil
-}
-
-func (m members) text(name string) (s string) {
-	_ = json.Unmarshal(m.get(name), &s) // "" if it is no text
-	return s
-}
-
-// set replaces a member, or adds one.
-func (m *members) set(name string, value []byte) {
-	for i := range *m {
-		if (*m)[i].name == name {
-			(*m)[i].value = json.RawMessage(value)
-			return
-		}
-	}
-	*m = append(*m, member{name, json.RawMessage(value)})
-}
-
 // hasCellIDs reports whether cells of the notebook have ids: those of format 4.5 and later do.
 func (m members) hasCellIDs() bool {
 	var major, minor int
-	_, _ = json.Unmarshal(m.get("nbformat"), &major), json.Unmarshal(m.get("nbformat_minor"), &minor) // 0: an old one
+	_, _ = protocol.Unmarshal(m.get("nbformat"), &major), protocol.Unmarshal(m.get("nbformat_minor"), &minor) // 0: an old one
 	return major > 4 || major == 4 && minor >= 5
 }
 
@@ -294,7 +270,7 @@ func notebookParts(text string) (book members, cells []members, err error) {
 		return nil, nil, err
 	}
 	var list []json.RawMessage
-	if json.Unmarshal(book.get("cells"), &list) != nil || list == nil {
+	if protocol.Unmarshal(book.get("cells"), &list) != nil || list == nil {
 		return nil, nil, errNoNotebook
 	}
 	for _, raw := range list {
@@ -341,12 +317,6 @@ func languageOf(book members) string {
 			Name string `json:"name"`
 		} `json:"language_info"`
 	}
-	_ = json.Unmarshal(book.get("metadata"), &meta) // none
+	_ = protocol.Unmarshal(book.get("metadata"), &meta) // none
 	return cmp.Or(meta.Info.Name, "python")
-}
-
-// textJSON is a text as JSON.
-func textJSON(s string) []byte {
-	b, _ := plainJSON(s) // a text
-	return b
 }

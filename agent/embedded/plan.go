@@ -26,6 +26,7 @@ func enterPlanMode() *tool {
 		name:   "EnterPlanMode",
 		about:  "Begins plan mode: you look around and write a plan, and nothing is changed until the user has approved it.",
 		free:   true,
+		asker:  true,
 		beside: alone,
 		act: func(*talk, *agent.Lane, *agent.Strand, string, agent.Object) (agent.ToolResult, error) {
 			return agent.ToolResult{Content: enteredText + planAdvice, Structured: agent.Object{"message": enteredText}}, nil
@@ -39,6 +40,7 @@ func exitPlanMode() *tool {
 		about:  "In plan mode: asks the user to approve the plan, which is in the plan file.",
 		open:   true,
 		asks:   true,
+		asker:  true,
 		beside: alone,
 		before: func(t *talk, l *agent.Lane, s *agent.Strand, in agent.Object) (string, error) {
 			if l.Permissions().Mode != "plan" {

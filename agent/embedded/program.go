@@ -19,6 +19,8 @@ type program struct {
 	shared *shared
 	seams  backend.Seams
 	unset  []string // variables that Options.UnsetEnv names
+	web    bool     // a rule allows WebFetch
+	asker  bool     // somebody answers questions
 }
 
 // AgentName implements [agent.Program].
@@ -49,13 +51,22 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	t.hands = newHands(l, p.seams, p.private)
-	t.hands.model = p.cfg.Model
+	t.hands.model, t.hands.name = p.cfg.Model, cmp.Or(lastOf(l.Args, "--model="), p.cfg.Name)
+	t.hands.textOnly = func(name string) bool { return p.cfg.Profiles.Model(name).TextOnly }
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))
 	t.box = box.tools
+	names := box.names
+	switch skills := len(p.cfg.Skills) > 0; {
+	case p.web || skills:
+		names = offered(box.tools, p.asker, p.web, skills)
+	case p.asker:
+		names = box.asking
+	}
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
 	t.log.file.disk, t.log.knows, t.log.opens = p.seams.Disk, t.hands.remember, t.hands.openLog
+	t.log.takes = t.hands.takes
 	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
@@ -65,7 +76,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
-		Live:      &agent.Live{Tools: box.names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
+		Live:      &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
 		Init:      all.init, Initialize: all.initialize,
 	})}
 }
@@ -129,6 +140,7 @@ type talk struct {
 	inAPI  time.Duration // of the turn
 	spent  model.Usage   // of the turn
 	first  firsts        // of the turn
+	loaded []string      // texts of skills for the model, behind the results of the calls
 	stops  int           // answers of the turn that the provider has stopped
 
 	useless int // compactions in a row that have failed, or have not helped

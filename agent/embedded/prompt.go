@@ -49,6 +49,9 @@ func (t *talk) lookAround(l *agent.Lane) error {
 		if t.cfg.Instructions {
 			rules = t.instructions(repository, l.Dir())
 		}
+		if len(t.cfg.Skills) > 0 {
+			rules += skillList(t.hands.skills(t.cfg.Skills))
+		}
 		return nil
 	})
 	if err != nil {

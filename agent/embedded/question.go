@@ -20,6 +20,7 @@ func askUserQuestion() *tool {
 		name:  "AskUserQuestion",
 		about: "Asks the user one to four questions, each with two to four options. The user can also answer in other words, so no option for that is needed.",
 		asks:  true,
+		asker: true,
 		params: []param{
 			{
 				name: "questions", required: true, take: takeQuestions,

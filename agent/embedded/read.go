@@ -72,7 +72,7 @@ func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.To
 	}
 	switch kind := imageKind(path); {
 	case kind != "":
-		return imageResult(path, kind, content)
+		return h.imageResult(path, kind, content)
 	case strings.EqualFold(filepath.Ext(path), ".pdf"):
 		return h.pdfResult(name, path, str(in, "pages"), content)
 	case strings.EqualFold(filepath.Ext(path), ".ipynb"):

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
 )
 
 // binaries are the endings of files that Read refuses by their names (observed).
@@ -74,6 +75,8 @@ func (h *hands) pdfResult(name, path, pages string, content []byte) agent.ToolRe
 		return failure("PDF file is empty: %s", path)
 	case !bytes.HasPrefix(content, []byte("%PDF-")):
 		return failure("File is not a valid PDF (missing %%PDF- header): %s", path)
+	case h.notTaken(model.Document, path, len(content)) != "":
+		return failure("%s", h.notTaken(model.Document, path, len(content)))
 	case pages != "" && h.onPath("pdftoppm"):
 		return failure("This agent does not show single pages of PDF files. Read the file without pages, or make images of them with pdftoppm.")
 	case pages != "":
@@ -113,9 +116,12 @@ func imageKind(path string) string {
 	return ""
 }
 
-func imageResult(path, kind string, content []byte) agent.ToolResult {
+func (h *hands) imageResult(path, kind string, content []byte) agent.ToolResult {
 	if len(content) == 0 {
 		return failure("Image file is empty: %s", path)
+	}
+	if problem := h.notTaken(model.Image, path, len(content)); problem != "" {
+		return failure("%s", problem)
 	}
 	found := http.DetectContentType(content)
 	if !strings.HasPrefix(found, "image/") || imageKind("x."+strings.TrimPrefix(found, "image/")) == "" {
@@ -124,6 +130,9 @@ func imageResult(path, kind string, content []byte) agent.ToolResult {
 	data := base64.StdEncoding.EncodeToString(content)
 	about := agent.Object{"base64": data, "type": kind, "originalSize": len(content)}
 	if c, _, err := image.DecodeConfig(bytes.NewReader(content)); err == nil {
+		if max(c.Width, c.Height) > maxImageSide {
+			return failure("%s has %d × %d pixels, and images of at most %d on a side can be shown. Make it smaller with a command.", path, c.Width, c.Height, maxImageSide)
+		}
 		about["dimensions"] = agent.Object{"originalWidth": c.Width, "originalHeight": c.Height, "displayWidth": c.Width, "displayHeight": c.Height}
 	}
 	return agent.ToolResult{

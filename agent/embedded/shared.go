@@ -23,6 +23,8 @@ type shared struct {
 	policies []common
 	lists    []toolList
 	environs [][]string // environments of commands
+
+	pages pages
 }
 
 // common is a policy at the places of some session.
@@ -67,10 +69,19 @@ func (s *shared) toolbox(background, older bool) box {
 	return s.boxes[i]
 }
 
-// box are tools with their names.
+// box are tools, with the names of those that are always offered, and of those beside them that
+// need somebody who answers.
 type box struct {
-	tools []*tool
-	names []string
+	tools         []*tool
+	names, asking []string
+}
+
+// offered are the names of the tools that are offered if somebody answers, if a rule allows web
+// pages, and if there are skills.
+func offered(box []*tool, asker, web, skills bool) []string {
+	return namesOf(slices.DeleteFunc(slices.Clone(box), func(t *tool) bool {
+		return t.asker && !asker || t.byRule && !web || t.bySkills && !skills
+	}))
 }
 
 func newBox(background, older bool) box {
@@ -79,7 +90,7 @@ func newBox(background, older bool) box {
 		todo = []*tool{todoWrite()}
 	}
 	tools := toolbox(background, todo)
-	return box{tools, namesOf(tools)}
+	return box{tools, offered(tools, false, false, false), offered(tools, true, false, false)}
 }
 
 // policy compiles rules at the places of a session. Rules that another session has, too, are

@@ -40,7 +40,12 @@ type tool struct {
 	reads  bool // it only reads files
 	free   bool // it runs without a question
 	asks   bool // it asks the user, whatever the mode and the rules
-	open   bool // it takes members that no parameter has
+	asker  bool // it is offered only if somebody answers
+	byRule bool // it is offered only if a rule allows it, or the options name it
+	// bySkills says that it is offered only if the agent has skills.
+	bySkills bool
+	remote   bool // it reaches servers: the gate looks at the host of its url
+	open     bool // it takes members that no parameter has
 	// late says that the model sees it only once a session needs it. It runs in any case.
 	late func(h *hands) bool
 }
@@ -49,7 +54,7 @@ type tool struct {
 // background says whether commands can run in the background, todo has the to-do tools.
 func toolbox(background bool, todo []*tool) []*tool {
 	box := append([]*tool{
-		askUserQuestion(), bash(background), edit(), enterPlanMode(), exitPlanMode(), glob(), grep(), notebookEdit(), read(), taskStop(), write(),
+		askUserQuestion(), bash(background), edit(), enterPlanMode(), exitPlanMode(), glob(), grep(), notebookEdit(), read(), skillTool(), taskStop(), webFetch(), write(),
 	}, todo...)
 	slices.SortFunc(box, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
 	return box

@@ -34,7 +34,7 @@ func (c *Case) Absent(tools []string) string {
 		}
 	}
 	switch {
-	case c.Sources != "":
+	case c.Sources != "" && !slices.Contains(c.Calls(), "Skill"):
 		return "option SettingSources"
 	case c.Settings.Hooks != nil || c.Settings.Sandbox != nil || c.Settings.Permissions.Ask != nil:
 		return "option Settings"
@@ -42,6 +42,8 @@ func (c *Case) Absent(tools []string) string {
 		return "option MCPConfigPath"
 	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--fallback-model") }):
 		return "option FallbackModel"
+	case slices.Contains(c.Calls(), "WebFetch") && !c.Settings.SkipWebFetchPreflight:
+		return "the vendor's check of hosts"
 	}
 	for _, prompt := range c.Prompts {
 		if name, is := strings.CutPrefix(prompt, "/"); is && name != "compact" {

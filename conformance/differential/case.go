@@ -31,6 +31,8 @@ type Case struct {
 		Permissions struct{ Allow, Deny, Ask []string }
 		Hooks       json.RawMessage
 		Sandbox     json.RawMessage
+		// SkipWebFetchPreflight: the vendor is not asked whether a host is safe.
+		SkipWebFetchPreflight bool
 	} `json:"settings"`
 	Init struct {
 		SystemPrompt       []string `json:"systemPrompt"`
@@ -40,6 +42,7 @@ type Case struct {
 	Answers     []json.RawMessage `json:"answers"`
 	Script      []Step            `json:"script"`
 	Subagents   map[string][]Step `json:"subagents"`
+	Side        []Step            `json:"side"` // answers to what the agent asks on its own
 	CountTokens json.RawMessage   `json:"count_tokens"`
 	// Tools are those of this process that the agent gets, by an MCP server called srv; not in
 	// recordings.

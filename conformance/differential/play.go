@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +119,9 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 	if a.Tools != nil {
 		o.Tools = sdk.Only(a.Tools...)
 	}
+	if a.Tools == nil && slices.Contains(c.Calls(), "WebFetch") {
+		o.Tools = sdk.Only(c.Calls()...)
+	}
 	if c.Init.SystemPrompt != nil {
 		o.SystemPrompt = sdk.PromptText(c.Init.SystemPrompt...)
 	}
@@ -178,11 +182,15 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		o.Backend, o.Spawner, o.SettingSources = sdk.Claude(sdk.ClaudeConfig{Path: a.CLI}), t.spawner(), sdk.None()
 		return o, nil
 	}
+	var skills []string
+	if slices.Contains(c.Calls(), "Skill") {
+		skills = []string{".claude/skills", ".claude/commands"}
+	}
 	m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{
 		URL: url + "/v1", Key: func(context.Context) (string, error) { return "sk-test-offline", nil },
 		Idle: idle(c.Env),
 	}})
-	o.Backend = t.listen(embedded.New(embedded.Config{Model: m, Dir: filepath.Join(p.Home, ".claude"), Retries: retries(c.Env)}))
+	o.Backend = t.listen(embedded.New(embedded.Config{Model: m, Dir: filepath.Join(p.Home, ".claude"), Retries: retries(c.Env), Web: pages{}, Skills: skills}))
 	return o, nil
 }
 

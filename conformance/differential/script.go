@@ -35,7 +35,9 @@ func (s *script) answer(call modelapi.Call) modelapi.Reply {
 		}
 	}
 	steps, prefix := s.c.Script, ""
-	if key := subagent(call.Request.Messages); key != "" {
+	if len(call.Request.Tools) == 0 && len(s.c.Side) > 0 {
+		steps, prefix = s.c.Side, "side_"
+	} else if key := subagent(call.Request.Messages); key != "" {
 		steps, prefix = s.c.Subagents[key], key+"_"
 	}
 	if s.next == nil {

@@ -17,7 +17,7 @@ func Recorded(t *testing.T) *Suite {
 		t.Fatal(err)
 	}
 	return &Suite{
-		Run: "recorded", Workers: 8, Tools: tools,
+		Run: "recorded", Workers: 8, Tools: append(tools, "Skill", "WebFetch"), // which a case is given if it calls them
 		Want: func(_ *testing.T, c *Case) (*Observation, error) { return c.Recording() },
 		Got: func(t *testing.T, c *Case, want *Observation) (*Observation, error) {
 			t.Helper()

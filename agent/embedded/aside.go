@@ -1,0 +1,61 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
+)
+
+// aside asks the session's model something that is not part of the conversation, and returns
+// what it says. It counts in what the session has used and cost, and as no turn. The error is a
+// *model.Error, or why nothing more may be asked.
+func (t *talk) aside(l *agent.Lane, s *agent.Strand, blocks []model.Block) (string, error) {
+	r := &model.Request{
+		Model: l.Model(), System: []string{asideSystem}, MaxTokens: t.maxTokens(l), User: l.SessionID(),
+		Messages: [][]byte{t.cfg.Model.Codec().Message(&model.Message{Role: model.User, Blocks: blocks})},
+		Effort:   t.thinks(l.Model()), ThinkingTokens: t.thinking,
+	}
+	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil {
+		return "", &noPriceError{r.Model}
+	}
+	for attempt := 1; ; attempt++ {
+		if err := l.MaySpend(); err != nil {
+			return "", err
+		}
+		began := t.seams.Clock.Now()
+		said, err := t.asked(l, s, r)
+		t.inAPI += t.seams.Clock.Now().Sub(began)
+		refused, ok := errors.AsType[*model.Error](err)
+		if err == nil || !ok || attempt > t.retries || !again(refused) {
+			return said, err
+		}
+		if err := s.Sleep(t.delay(refused, attempt)); err != nil {
+			return "", err
+		}
+	}
+}
+
+// asked makes one request.
+func (t *talk) asked(l *agent.Lane, s *agent.Strand, r *model.Request) (string, error) {
+	var said strings.Builder
+	var used model.Usage
+	failed := error(nil)
+	for batch, err := range agent.Receive(s, maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
+		return t.cfg.Model.Stream(ctx, r, emit)
+	}) {
+		for _, e := range batch {
+			switch {
+			case e.Kind == model.Done && e.Block.Kind == model.Text:
+				said.WriteString(e.Block.Text)
+			case e.Kind == model.Start || e.Kind == model.Stop:
+				used = e.Usage
+			}
+		}
+		failed = err
+	}
+	l.Spend(t.count(r.Model, &used)) // also of an answer that broke off, as far as it is known
+	return strings.TrimSpace(said.String()), failed
+}

@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/protocol"
+)
+
+// What a model takes besides text. A request with an image that it does not take is refused, and
+// so would each one be behind it: the conversation has the image. So what is not taken does not
+// become part of it.
+
+// Limits of the Messages API for what one block has. A larger one has the request refused.
+const (
+	maxImage     = 5 << 20 / 4 * 3 // bytes, so that it has 5 MB as base64
+	maxImageSide = 8000            // pixels
+	maxPDF       = 20 << 20        // bytes; a request has 32 MB at most
+)
+
+// takes reports whether the model reads blocks of a kind: its endpoint takes them, and it is not
+// known as one that reads text alone.
+func (h *hands) takes(kind model.BlockKind) bool {
+	if h.model == nil {
+		return true
+	}
+	if own, says := h.model.Codec().(interface {
+		Takes(kind model.BlockKind) bool
+	}); says && !own.Takes(kind) {
+		return false
+	}
+	h.mu.Lock()
+	name := h.name
+	h.mu.Unlock()
+	return h.textOnly == nil || !h.textOnly(name)
+}
+
+// notTaken is what the model reads of a file that it cannot be shown; "": it can.
+func (h *hands) notTaken(kind model.BlockKind, path string, size int) string {
+	what, limit, advice := "images", maxImage, "Make it smaller with a command."
+	if kind == model.Document {
+		what, limit, advice = "PDF files", maxPDF, "Split it, or take its text out, with a command such as pdftotext."
+	}
+	switch {
+	case !h.takes(kind) && kind == model.Document:
+		return fmt.Sprintf("This model does not take PDF files, so %s cannot be shown. A command such as pdftotext can take its text out.", path)
+	case !h.takes(kind):
+		return fmt.Sprintf("This model does not take images, so %s cannot be shown.", path)
+	case size > limit:
+		return fmt.Sprintf("%s has %s, and %s of at most %s can be shown. %s", path, sizeOf(size), what, sizeOf(limit), advice)
+	}
+	return ""
+}
+
+// picture is a block of an image or a PDF file; nil if it is neither, or the model does not take it.
+func (h *hands) picture(media string, content []byte) *model.Block {
+	kind := model.Image
+	switch media {
+	case "application/pdf":
+		kind = model.Document
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+	default:
+		return nil
+	}
+	if h.notTaken(kind, "", len(content)) != "" {
+		return nil
+	}
+	source, _ := json.Marshal(agent.Object{"type": "base64", "media_type": media, "data": base64.StdEncoding.EncodeToString(content)}) // texts
+	return &model.Block{Kind: kind, Content: source}
+}
+
+// fit is a block as the model takes it: what it does not take is a text that says so.
+func (l *log) fit(b model.Block) model.Block {
+	out := func(kind model.BlockKind) (string, bool) {
+		if l.takes == nil || kind != model.Image && kind != model.Document || l.takes(kind) {
+			return "", false
+		}
+		return "[" + map[model.BlockKind]string{model.Image: "An image", model.Document: "A document"}[kind] + " was left out: this model does not take it.]", true
+	}
+	if b.Kind != model.ToolResult {
+		if left, is := out(b.Kind); is && !isText(b.Content) {
+			return text(left)
+		}
+		return b
+	}
+	var list []json.RawMessage
+	if len(b.Content) == 0 || protocol.Unmarshal(b.Content, &list) != nil {
+		return b
+	}
+	changed := false
+	for i, raw := range list {
+		var one struct {
+			Type   model.BlockKind `json:"type"`
+			Source json.RawMessage `json:"source"`
+		}
+		if protocol.Unmarshal(raw, &one) != nil {
+			continue
+		}
+		if left, is := out(one.Type); is && !isText(one.Source) {
+			list[i], _ = json.Marshal(agent.Object{"type": "text", "text": left}) // texts
+			changed = true
+		}
+	}
+	if changed {
+		b.Content, _ = json.Marshal(list) // each is JSON
+	}
+	return b
+}
+
+// isText reports whether the source of a document is text, which every model reads.
+func isText(source json.RawMessage) bool {
+	var s struct {
+		Type string `json:"type"`
+	}
+	return protocol.Unmarshal(source, &s) == nil && s.Type == "text"
+}

@@ -1,0 +1,159 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+var planPath = regexp.MustCompile(`Write your plan to (\S+), the only file`)
+
+// plans is a session in plan mode. Its model writes plan to the plan file, asks for approval, and
+// then writes a file.
+func plans(t *testing.T, plan string, answer func(r *sdk.ToolPermissionRequest) sdk.PermissionResult) *scripted {
+	t.Helper()
+	s := script(t)
+	s.server.Script = func(r *modeltest.Request) *modeltest.Answer {
+		m := planPath.FindStringSubmatch(string(r.Body))
+		switch {
+		case m == nil:
+			return modeltest.Say(modeltest.Text("no plan file"))
+		case r.N == 1:
+			return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": m[1], "content": plan}))
+		case r.N == 2:
+			return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{}))
+		case r.N == 3:
+			return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": "made.txt", "content": "x"}))
+		}
+		return modeltest.Say(modeltest.Text("done"))
+	}
+	s.o.PermissionMode, s.o.AllowDangerouslySkipPermissions = sdk.ModePlan, false
+	if answer != nil {
+		s.o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return answer(r), nil
+		}
+	}
+	return s
+}
+
+func TestAPlanIsApproved(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		set  func(*sdk.Options)
+		file string // what the user makes of the plan; "": it stays
+	}{
+		"as it is":          {func(*sdk.Options) {}, ""},
+		"changed":           {func(*sdk.Options) {}, "# Another plan\n"},
+		"nothing is stored": {func(o *sdk.Options) { o.PersistSession = sdk.Some(false) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const plan = "# Plan\n"
+			var asked []string
+			s := plans(t, plan, func(r *sdk.ToolPermissionRequest) sdk.PermissionResult {
+				asked = append(asked, r.ToolName)
+				if r.ToolName == "ExitPlanMode" {
+					var in map[string]any
+					assert.NoError(t, json.Unmarshal(r.Input, &in))
+					assert.Equal(t, plan, in["plan"])
+					if c.file != "" {
+						in["plan"] = c.file
+						changed, _ := json.Marshal(in)
+						return sdk.AllowInput(changed)
+					}
+				}
+				return sdk.Allow()
+			})
+			c.set(s.o)
+			s.open(t)
+			assert.Equal(t, "done", result(t, s).Result)
+			assert.Equal(t, []string{"ExitPlanMode", "Write"}, asked, "the plan file is written without a question")
+			requests := s.requests(t, 4)
+			at := planPath.FindStringSubmatch(string(requests[0].Body))[1]
+			want := plan
+			if c.file != "" {
+				want = c.file
+			}
+			assert.Contains(t, says(t, requests[2]), "## Approved Plan:\n"+want)
+			content, err := os.ReadFile(at)
+			require.NoError(t, err)
+			assert.Equal(t, want, string(content))
+			assert.Contains(t, string(requests[2].Body), "You have exited plan mode. You can now make edits, run tools, and take actions. The plan file is located at "+at)
+			assert.Equal(t, 1, strings.Count(string(requests[3].Body), "You have exited plan mode."), "it is said once")
+			assert.FileExists(t, s.o.Cwd+"/made.txt")
+		})
+	}
+}
+
+func TestAPlanIsNotApproved(t *testing.T) {
+	t.Parallel()
+	s := plans(t, "# Plan\n", func(r *sdk.ToolPermissionRequest) sdk.PermissionResult {
+		if r.ToolName == "ExitPlanMode" {
+			return sdk.Deny("Add tests first.")
+		}
+		return sdk.Deny("The mode is still plan.")
+	}).open(t)
+	assert.Equal(t, "done", result(t, s).Result)
+	requests := s.requests(t, 4)
+	assert.Equal(t, "Add tests first.", says(t, requests[2]))
+	assert.Equal(t, "The mode is still plan.", says(t, requests[3]))
+	assert.NotContains(t, string(requests[3].Body), "You have exited plan mode")
+	assert.NoFileExists(t, s.o.Cwd+"/made.txt")
+}
+
+// If nobody can answer, the tools that ask are not there, and plan mode ends with the turn.
+func TestPlanModeWithNobody(t *testing.T) {
+	t.Parallel()
+	s := plans(t, "x", nil)
+	s.o.PlanModeInstructions = "Think of the tests."
+	s.open(t)
+	result(t, s)
+	requests := s.requests(t, 3)
+	for _, name := range []string{"AskUserQuestion", "EnterPlanMode", "ExitPlanMode"} {
+		assert.NotContains(t, requests[0].Tools, name)
+	}
+	assert.Contains(t, string(requests[0].Body), "Think of the tests.")
+	assert.Contains(t, says(t, requests[2]), "ExitPlanMode is disabled for this session")
+}
+
+// The model is told once of a mode that the host sets, also in a session that is resumed.
+func TestAModeThatTheHostSets(t *testing.T) {
+	t.Parallel()
+	s := script(t)
+	s.o.AllowDangerouslySkipPermissions, s.o.PermissionMode = false, ""
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := open(t, s.o)
+	ask(t, c, "Go.")
+	body := func() string {
+		all := s.server.Requests()
+		return string(all[len(all)-1].Body)
+	}
+	assert.NotContains(t, body(), "Plan mode")
+	require.NoError(t, c.SetPermissionMode(ctx, sdk.ModePlan))
+	ask(t, c, "Go on.")
+	assert.Equal(t, 1, strings.Count(body(), "Plan mode is active."))
+	ask(t, c, "Go on.")
+	assert.Equal(t, 1, strings.Count(body(), "Plan mode is active."))
+	id := c.SessionID()
+	require.NoError(t, c.Close(ctx))
+
+	again := *s.o
+	again.Resume, again.PermissionMode = id, sdk.ModePlan
+	c = open(t, &again)
+	ask(t, c, "Go on.")
+	assert.Equal(t, 1, strings.Count(body(), "Plan mode is active."), "it was said before")
+	require.NoError(t, c.SetPermissionMode(ctx, sdk.ModeDefault))
+	ask(t, c, "Go on.")
+	assert.Equal(t, 1, strings.Count(body(), "You have exited plan mode."))
+}
