@@ -229,7 +229,7 @@ func (h *hands) hasRead(path string) bool {
 	return read
 }
 
-func (h *hands) newCellID() string { return fmt.Sprintf("%08x", uint32(h.seams.Rand.Uint64())) } //nolint:gosec // half of it is enough
+func (h *hands) newCellID() string { return fmt.Sprintf("%08x", uint32(h.seams.Rand.Uint64())) }
 
 // hasCellIDs reports whether cells of the notebook have ids: those of format 4.5 and later do.
 func (m members) hasCellIDs() bool {
@@ -239,7 +239,7 @@ func (m members) hasCellIDs() bool {
 }
 
 // errNoNotebook is what the model reads of a file that is no notebook.
-var errNoNotebook = errors.New(`Notebook file is not a valid Jupyter notebook (top-level "cells" must be an array of cell objects, each with a string or string-array "source").`) //nolint:staticcheck // what the model reads
+var errNoNotebook = errors.New(`Notebook file is not a valid Jupyter notebook (top-level "cells" must be an array of cell objects, each with a string or string-array "source").`) //nolint:staticcheck,revive // what the model reads
 
 func membersOf(object []byte) (all members, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -264,7 +264,7 @@ func membersOf(object []byte) (all members, err error) {
 // notebookParts are the members of a notebook, and those of its cells.
 func notebookParts(text string) (book members, cells []members, err error) {
 	if !json.Valid([]byte(text)) {
-		return nil, nil, errors.New("Notebook file is not valid JSON (it may be truncated, corrupted, or still being written): JSON Parse error: " + jsonProblem([]byte(text))) //nolint:staticcheck // what the model reads
+		return nil, nil, errors.New("Notebook file is not valid JSON (it may be truncated, corrupted, or still being written): JSON Parse error: " + jsonProblem([]byte(text)))
 	}
 	if book, err = membersOf([]byte(text)); err != nil {
 		return nil, nil, err

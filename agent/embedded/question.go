@@ -85,7 +85,7 @@ func chosen(q map[string]any, answer string) bool {
 			return option["label"] == s
 		})
 	}
-	if is(answer) || q["multiSelect"] != true {
+	if several, _ := q["multiSelect"].(bool); is(answer) || !several {
 		return is(answer)
 	}
 	for part := range strings.SplitSeq(answer, ", ") {

@@ -102,7 +102,7 @@ func (t *talk) fetch(l *agent.Lane, s *agent.Strand, in agent.Object) (agent.Too
 	case err != nil: // the task may still write
 		return agent.ToolResult{}, err
 	case failed != nil:
-		return failure("%s", failed), nil
+		return failure("%s", failed), nil //nolint:nilerr // the model reads it
 	}
 	result := page.result
 	if result == "" {

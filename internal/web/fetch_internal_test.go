@@ -223,14 +223,14 @@ func TestPagesThatFail(t *testing.T) {
 		case "/whole":
 			_, _ = io.CopyN(w, zeros{}, MaxPage)
 		case "/slow":
-			w.WriteHeader(200)
+			w.WriteHeader(http.StatusOK)
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 		case "/short":
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "x")
 		default:
-			w.WriteHeader(404)
+			w.WriteHeader(http.StatusNotFound)
 		}
 	})
 	for _, path := range []string{"/large", "/bomb"} {
@@ -295,7 +295,7 @@ func TestAProxy(t *testing.T) {
 		assert.Equal(t, http.MethodConnect, r.Method)
 		to, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", server.Listener.Addr().String())
 		if err != nil {
-			w.WriteHeader(502)
+			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
 		from, buffered, err := http.NewResponseController(w).Hijack()

@@ -10,7 +10,7 @@ import (
 // Errors of URLs, in the words of Claude Code 2.1.329 (observed).
 var (
 	errInvalid = errors.New("Invalid URL")                                                                                                            //nolint:staticcheck // as observed
-	errLocal   = errors.New("WebFetch cannot fetch localhost or other hostnames without a dot. To reach a local server, use Bash with curl instead.") //nolint:staticcheck // as observed
+	errLocal   = errors.New("WebFetch cannot fetch localhost or other hostnames without a dot. To reach a local server, use Bash with curl instead.") //nolint:staticcheck,revive // as observed
 )
 
 // maxURL is how long a URL may be, in bytes.
@@ -32,7 +32,7 @@ func parse(text string) (*url.URL, error) {
 	case err != nil, len(text) > maxURL, u.User != nil, u.Scheme == "file", u.Opaque != "" && (u.Scheme == "http" || u.Scheme == "https"):
 		return nil, errInvalid
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("Unsupported protocol " + u.Scheme + ":") //nolint:staticcheck // as observed
+		return nil, errors.New("Unsupported protocol " + u.Scheme + ":")
 	case u.Hostname() == "":
 		return nil, errInvalid
 	}
