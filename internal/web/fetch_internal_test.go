@@ -196,7 +196,9 @@ func TestRedirects(t *testing.T) {
 	_, err = get(t, f, base+"/loop")
 	require.ErrorContains(t, err, "Too many redirects")
 	assert.EqualValues(t, 2+maxRedirects+1, asked.Load())
+	plain, named := strings.Replace(base, "https:", "http:", 1)+"/x", strings.Replace(base, "//", "//u:p@", 1)+"/x"
 	for to, want := range map[string]string{
+		plain: plain, named: named,
 		"https://other.example.com/x": "https://other.example.com/x", "http://169.254.169.254/": "http://169.254.169.254/",
 		"//127.0.0.1/x": "https://127.0.0.1/x", "https://example.com/": "https://example.com/", "http://example.com/": "http://example.com/",
 		"file:///etc/passwd": "file:///etc/passwd", "https://u:p@example.com/": "https://u:p@example.com/",
