@@ -115,8 +115,8 @@ func taskStop() *tool {
 		name:  "TaskStop",
 		about: "Stops a command that runs in the background.",
 		params: []param{
-			{name: "task_id", kind: "string", about: "The ID of the command."},
-			{name: "shell_id", kind: "string", about: "Another name of task_id."},
+			{name: "task_id", kind: "string"},
+			{name: "shell_id", kind: "string", hidden: true},
 		},
 		old: "KillShell",
 		look: func(l *agent.Lane, in agent.Object) string {

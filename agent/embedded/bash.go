@@ -26,20 +26,20 @@ const (
 func bash(background bool) *tool {
 	t := &tool{
 		name:  "Bash",
-		about: "Runs a command in a new bash. The result is what it prints. The directory to which it changes is kept for the next command, if it succeeds and stays in the working directories. timeout is in milliseconds: 120000 if none is given, at most 600000.",
+		about: "Runs a command in a new bash; the result is what it prints. The directory to which it changes is kept for the next command, if it succeeds and stays in the working directories. timeout is in milliseconds: 120000 if none is given, at most 600000.",
 		params: []param{
-			{name: "command", kind: "string", about: "The command.", required: true},
-			{name: "timeout", kind: "number", about: "In milliseconds."},
+			{name: "command", kind: "string", required: true},
+			{name: "timeout", kind: "number"},
 			{name: "description", kind: "string", about: "What it does, in a few words."},
-			{name: "dangerouslyDisableSandbox", kind: "boolean", about: "Not used."},
+			{name: "dangerouslyDisableSandbox", kind: "boolean", hidden: true},
 		},
 		beside: func(h *hands, in agent.Object) bool { return h.readsOnly(str(in, "command")) },
 		check:  func(_ *hands, in agent.Object) string { return blockedSleep(in, background) },
 		act:    (*talk).shell,
 	}
 	if background {
-		t.about += " With run_in_background the command goes on while you do other things: its output is in a file, and you are told when it has ended. A command that reaches its timeout goes on in the background, too."
-		t.params = slices.Insert(t.params, 3, param{name: "run_in_background", kind: "boolean", about: "Do not wait for the command."})
+		t.about += " With run_in_background it goes on while you do other things, as it does after its timeout: its output is in a file, and you are told when it has ended."
+		t.params = slices.Insert(t.params, 3, param{name: "run_in_background", kind: "boolean"})
 	}
 	return t
 }

@@ -24,8 +24,8 @@ func glob() *tool {
 		path:  "path",
 		tree:  true,
 		params: []param{
-			{name: "pattern", kind: "string", about: "The wildcards.", required: true},
-			{name: "path", kind: "string", about: "A directory. Without it, the shell's directory."},
+			{name: "pattern", kind: "string", required: true},
+			{name: "path", kind: "string", about: "A directory; the shell's if none is given."},
 		},
 		run: func(ctx context.Context, h *hands, in agent.Object) agent.ToolResult { return h.glob(ctx, in) },
 	}

@@ -13,7 +13,6 @@ import (
 )
 
 // The agent says of an input what Claude Code 2.1.329 says (observed): frames and the model have a right input as the tool takes it, and a wrong one as it was.
-// right is as the tool takes it, and one that is wrong as it was.
 func TestWhatFramesSayOfInputs(t *testing.T) {
 	t.Parallel()
 	w := &talk{shared: &shared{}}
@@ -120,7 +119,8 @@ func TestInputThatIsNoObject(t *testing.T) {
 	assert.Equal(t, "InputValidationError: JSON parse failed (7 bytes)", detail)
 }
 
-// The schemas are those of Claude Code 2.1.329, but for descriptions.
+// The schemas are those of Claude Code 2.1.329, but for descriptions and for what a tool checks or
+// takes without saying so: each request has them all.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	for _, own := range toolbox(true, append(taskTools(), todoWrite())) {
@@ -130,29 +130,90 @@ func TestSchemas(t *testing.T) {
 			p.about = ""
 			bare.params = append(bare.params, p)
 		}
-		if want := schemas()[own.name]; want != "" {
-			assert.Equal(t, want, string(bare.schema()), own.name)
+		if full := schemas()[own.name]; full != "" {
+			var want any
+			require.NoError(t, json.Unmarshal([]byte(full), &want))
+			want = spoken(want)
+			for _, name := range untold()[own.name] {
+				properties := want.(map[string]any)["properties"].(map[string]any)
+				require.Contains(t, properties, name)
+				delete(properties, name)
+			}
+			short, err := json.Marshal(want)
+			require.NoError(t, err)
+			assert.JSONEq(t, string(short), string(bare.schema()), own.name)
 		}
+	}
+}
+
+// untold are parameters that the model is not told of, by tool. They are taken all the same.
+func untold() map[string][]string {
+	return map[string][]string{"Bash": {"dangerouslyDisableSandbox"}, "Grep": {"-n", "context"}, "TaskStop": {"shell_id"}}
+}
+
+// spoken is a schema without limits and defaults.
+func spoken(v any) any {
+	o, isObject := v.(map[string]any)
+	if !isObject {
+		return v
+	}
+	if all, is := o["anyOf"].([]any); is { // one text, or one of several
+		first, second := all[0].(map[string]any), all[1].(map[string]any)
+		o = map[string]any{"type": "string", "enum": append(first["enum"].([]any), second["const"])}
+	}
+	for name, value := range o {
+		switch name {
+		case "additionalProperties", "propertyNames", "minimum", "exclusiveMinimum", "maximum", "minItems", "maxItems", "default":
+			if name != "default" || value == false {
+				delete(o, name)
+			}
+		default:
+			o[name] = spoken(value)
+		}
+	}
+	return o
+}
+
+// What the model is not told of, it may give.
+func TestWhatIsNotToldIsTaken(t *testing.T) {
+	t.Parallel()
+	inputs := map[string]string{
+		"Bash": `{"command":"x","dangerouslyDisableSandbox":true}`, "Grep": `{"pattern":"x","-n":false,"context":2}`, "TaskStop": `{"shell_id":"b1"}`,
+	}
+	for _, own := range toolbox(true, nil) {
+		names := untold()[own.name]
+		if names == nil {
+			continue
+		}
+		require.Contains(t, inputs, own.name)
+		for _, name := range names {
+			require.Contains(t, inputs[own.name], `"`+name+`"`)
+			require.NotContains(t, string(own.schema()), `"`+name+`"`)
+		}
+		var in agent.Object
+		require.NoError(t, json.Unmarshal([]byte(inputs[own.name]), &in))
+		assert.Empty(t, own.coerce(in, keysOf(json.RawMessage(inputs[own.name]))), own.name)
 	}
 }
 
 func schemas() map[string]string {
 	return map[string]string{
-		"EnterPlanMode": `{"type":"object","properties":{},"additionalProperties":false}`,
-		"Skill":         `{"type":"object","properties":{"skill":{"type":"string"},"args":{"type":"string"}},"required":["skill"],"additionalProperties":false}`,
-		"WebFetch":      `{"type":"object","properties":{"url":{"type":"string","format":"uri"},"prompt":{"type":"string"},"offset":{"type":"integer","minimum":0,"maximum":9007199254740991}},"required":["url","prompt"],"additionalProperties":false}`,
-		"Bash":          `{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"},"description":{"type":"string"},"run_in_background":{"type":"boolean"},"dangerouslyDisableSandbox":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`,
-		"Edit":          `{"type":"object","properties":{"file_path":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"default":false,"type":"boolean"}},"required":["file_path","old_string","new_string"],"additionalProperties":false}`,
-		"Glob":          `{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"}},"required":["pattern"],"additionalProperties":false}`,
-		"Grep":          `{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string"},"output_mode":{"type":"string","enum":["content","files_with_matches","count"]},"-B":{"type":"number"},"-A":{"type":"number"},"-C":{"type":"number"},"context":{"type":"number"},"-n":{"type":"boolean"},"-i":{"type":"boolean"},"-o":{"type":"boolean"},"type":{"type":"string"},"head_limit":{"type":"number"},"offset":{"type":"number"},"multiline":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`,
-		"NotebookEdit":  `{"type":"object","properties":{"notebook_path":{"type":"string"},"cell_id":{"type":"string"},"new_source":{"type":"string"},"cell_type":{"type":"string","enum":["code","markdown"]},"edit_mode":{"type":"string","enum":["replace","insert","delete"]}},"required":["notebook_path","new_source"],"additionalProperties":false}`,
-		"Read":          `{"type":"object","properties":{"file_path":{"type":"string"},"offset":{"type":"integer","minimum":0,"maximum":9007199254740991},"limit":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991},"pages":{"type":"string"},"allow_large":{"type":"boolean"}},"required":["file_path"],"additionalProperties":false}`,
-		"TaskCreate":    `{"type":"object","properties":{"subject":{"type":"string"},"description":{"type":"string"},"activeForm":{"type":"string"},"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}}},"required":["subject","description"],"additionalProperties":false}`,
-		"TaskGet":       `{"type":"object","properties":{"taskId":{"type":"string"}},"required":["taskId"],"additionalProperties":false}`,
-		"TaskList":      `{"type":"object","properties":{},"additionalProperties":false}`,
-		"TaskStop":      `{"type":"object","properties":{"task_id":{"type":"string"},"shell_id":{"type":"string"}},"additionalProperties":false}`,
-		"TaskUpdate":    `{"type":"object","properties":{"taskId":{"type":"string"},"subject":{"type":"string"},"description":{"type":"string"},"activeForm":{"type":"string"},"status":{"anyOf":[{"type":"string","enum":["pending","in_progress","completed"]},{"type":"string","const":"deleted"}]},"addBlocks":{"type":"array","items":{"type":"string"}},"addBlockedBy":{"type":"array","items":{"type":"string"}},"owner":{"type":"string"},"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}}},"required":["taskId"],"additionalProperties":false}`,
-		"TodoWrite":     `{"type":"object","properties":{"todos":{"type":"array","items":{"type":"object","properties":{"content":{"type":"string","minLength":1},"status":{"type":"string","enum":["pending","in_progress","completed"]},"activeForm":{"type":"string","minLength":1}},"required":["content","status","activeForm"],"additionalProperties":false}}},"required":["todos"],"additionalProperties":false}`,
-		"Write":         `{"type":"object","properties":{"file_path":{"type":"string"},"content":{"type":"string"}},"required":["file_path","content"],"additionalProperties":false}`,
+		"AskUserQuestion": `{"type":"object","properties":{"questions":{"minItems":1,"maxItems":4,"type":"array","items":{"type":"object","properties":{"question":{"type":"string"},"header":{"type":"string"},"options":{"minItems":2,"maxItems":4,"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"}},"required":["label","description"],"additionalProperties":false}},"multiSelect":{"default":false,"type":"boolean"}},"required":["question","header","options"],"additionalProperties":false}}},"required":["questions"],"additionalProperties":false}`,
+		"EnterPlanMode":   `{"type":"object","properties":{},"additionalProperties":false}`,
+		"Skill":           `{"type":"object","properties":{"skill":{"type":"string"},"args":{"type":"string"}},"required":["skill"],"additionalProperties":false}`,
+		"WebFetch":        `{"type":"object","properties":{"url":{"type":"string","format":"uri"},"prompt":{"type":"string"},"offset":{"type":"integer","minimum":0,"maximum":9007199254740991}},"required":["url","prompt"],"additionalProperties":false}`,
+		"Bash":            `{"type":"object","properties":{"command":{"type":"string"},"timeout":{"type":"number"},"description":{"type":"string"},"run_in_background":{"type":"boolean"},"dangerouslyDisableSandbox":{"type":"boolean"}},"required":["command"],"additionalProperties":false}`,
+		"Edit":            `{"type":"object","properties":{"file_path":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"},"replace_all":{"default":false,"type":"boolean"}},"required":["file_path","old_string","new_string"],"additionalProperties":false}`,
+		"Glob":            `{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"}},"required":["pattern"],"additionalProperties":false}`,
+		"Grep":            `{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string"},"glob":{"type":"string"},"output_mode":{"type":"string","enum":["content","files_with_matches","count"]},"-B":{"type":"number"},"-A":{"type":"number"},"-C":{"type":"number"},"context":{"type":"number"},"-n":{"type":"boolean"},"-i":{"type":"boolean"},"-o":{"type":"boolean"},"type":{"type":"string"},"head_limit":{"type":"number"},"offset":{"type":"number"},"multiline":{"type":"boolean"}},"required":["pattern"],"additionalProperties":false}`,
+		"NotebookEdit":    `{"type":"object","properties":{"notebook_path":{"type":"string"},"cell_id":{"type":"string"},"new_source":{"type":"string"},"cell_type":{"type":"string","enum":["code","markdown"]},"edit_mode":{"type":"string","enum":["replace","insert","delete"]}},"required":["notebook_path","new_source"],"additionalProperties":false}`,
+		"Read":            `{"type":"object","properties":{"file_path":{"type":"string"},"offset":{"type":"integer","minimum":0,"maximum":9007199254740991},"limit":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991},"pages":{"type":"string"},"allow_large":{"type":"boolean"}},"required":["file_path"],"additionalProperties":false}`,
+		"TaskCreate":      `{"type":"object","properties":{"subject":{"type":"string"},"description":{"type":"string"},"activeForm":{"type":"string"},"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}}},"required":["subject","description"],"additionalProperties":false}`,
+		"TaskGet":         `{"type":"object","properties":{"taskId":{"type":"string"}},"required":["taskId"],"additionalProperties":false}`,
+		"TaskList":        `{"type":"object","properties":{},"additionalProperties":false}`,
+		"TaskStop":        `{"type":"object","properties":{"task_id":{"type":"string"},"shell_id":{"type":"string"}},"additionalProperties":false}`,
+		"TaskUpdate":      `{"type":"object","properties":{"taskId":{"type":"string"},"subject":{"type":"string"},"description":{"type":"string"},"activeForm":{"type":"string"},"status":{"anyOf":[{"type":"string","enum":["pending","in_progress","completed"]},{"type":"string","const":"deleted"}]},"addBlocks":{"type":"array","items":{"type":"string"}},"addBlockedBy":{"type":"array","items":{"type":"string"}},"owner":{"type":"string"},"metadata":{"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}}},"required":["taskId"],"additionalProperties":false}`,
+		"TodoWrite":       `{"type":"object","properties":{"todos":{"type":"array","items":{"type":"object","properties":{"content":{"type":"string","minLength":1},"status":{"type":"string","enum":["pending","in_progress","completed"]},"activeForm":{"type":"string","minLength":1}},"required":["content","status","activeForm"],"additionalProperties":false}}},"required":["todos"],"additionalProperties":false}`,
+		"Write":           `{"type":"object","properties":{"file_path":{"type":"string"},"content":{"type":"string"}},"required":["file_path","content"],"additionalProperties":false}`,
 	}
 }

@@ -35,7 +35,7 @@ type log struct {
 	dropped  bool          // a call of it was dropped, since its id was there before
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 	todos    todos
-	plan     bool                             // the model knows that plan mode is active
+	plan     bool                             // the conversation says that plan mode is active
 	cwd      string                           // of the shell, as the model knows it; "": where it began
 	takes    func(kind model.BlockKind) bool  // what the model reads; nil: anything
 	knows    func(path string, content known) // gets what the model knows of files; may be nil

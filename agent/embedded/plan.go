@@ -24,7 +24,7 @@ const (
 func enterPlanMode() *tool {
 	return &tool{
 		name:   "EnterPlanMode",
-		about:  "Begins plan mode: you look around and write a plan, and nothing is changed until the user has approved it.",
+		about:  "Begins plan mode: you write a plan, and change nothing until the user has approved it.",
 		free:   true,
 		asker:  true,
 		beside: alone,
@@ -46,6 +46,7 @@ func exitPlanMode() *tool {
 			if l.Permissions().Mode != "plan" {
 				return notPlanning, nil
 			}
+			t.placePlan(l.SessionID()) // the mode may be new
 			plan, err := t.readPlan(s)
 			if err != nil {
 				return "", err
@@ -85,6 +86,9 @@ func exitPlanMode() *tool {
 
 // readPlan reads the plan file; "": there is none.
 func (t *talk) readPlan(s *agent.Strand) (plan string, err error) {
+	if t.hands.plan == "" {
+		return "", nil
+	}
 	err = s.Do(func(context.Context) error {
 		content, _, err := t.hands.load(nil, t.hands.plan)
 		if err == nil {
@@ -120,7 +124,8 @@ func (t *talk) placePlan(id string) {
 // isPlan reports whether a path is that of the plan file.
 func (h *hands) isPlan(name string) bool { return h.plan != "" && h.path(name) == h.plan }
 
-// remindOfPlan tells the model that plan mode has begun, or has ended, if it does not know.
+// remindOfPlan tells the model that plan mode has begun, or has ended, if it does not know. What
+// drops the conversation sets log.plan to false, and calls this before the next request.
 func (t *talk) remindOfPlan(l *agent.Lane) {
 	active := l.Permissions().Mode == "plan"
 	if active == t.log.plan {

@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
 	"github.com/agent-troupe/troupe/sdk"
 )
@@ -156,4 +159,97 @@ func TestAModeThatTheHostSets(t *testing.T) {
 	require.NoError(t, c.SetPermissionMode(ctx, sdk.ModeDefault))
 	ask(t, c, "Go on.")
 	assert.Equal(t, 1, strings.Count(body(), "You have exited plan mode."))
+}
+
+// The host may set plan mode while the model answers, so that the model ends it before it has been
+// told of it.
+func TestPlanModeInTheMiddleOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := script(t)
+	s.o.AllowDangerouslySkipPermissions, s.o.PermissionMode = false, ""
+	s.o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.Allow(), nil
+	}
+	s.server.Script = func(r *modeltest.Request) *modeltest.Answer {
+		if r.N > 1 {
+			return modeltest.Say(modeltest.Text("done"))
+		}
+		assert.NoError(t, s.c.SetPermissionMode(t.Context(), sdk.ModePlan))
+		return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{}))
+	}
+	s.open(t)
+	assert.Equal(t, "done", result(t, s).Result)
+	assert.Equal(t, "User has approved exiting plan mode. You can now proceed.", says(t, s.requests(t, 2)[1]))
+}
+
+// In plan mode one file is written without a question, and in no other mode. A deny rule holds for
+// it, too, and a link in its place leads nowhere.
+func TestOnlyThePlanIsWritten(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before func(t *testing.T, s *scripted, plan string)
+		deny   []string
+		writes bool
+		asks   bool // about the plan
+	}{
+		"plan mode": {writes: true},
+		"another mode": {before: func(t *testing.T, s *scripted, _ string) {
+			t.Helper()
+			assert.NoError(t, s.c.SetPermissionMode(t.Context(), sdk.ModeDefault))
+		}, asks: true},
+		"a deny rule": {deny: []string{"Edit(//**/plans/**)"}},
+		"a link": {before: func(t *testing.T, s *scripted, plan string) {
+			t.Helper()
+			assert.NoError(t, os.MkdirAll(filepath.Dir(plan), 0o700))
+			assert.NoError(t, os.Symlink(filepath.Join(s.o.Cwd, "aim.txt"), plan))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := script(t)
+			s.o.PermissionMode, s.o.AllowDangerouslySkipPermissions, s.o.DisallowedTools = sdk.ModePlan, false, c.deny
+			var mu sync.Mutex
+			asked := map[string]bool{}
+			s.o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+				var in struct {
+					Path string `json:"file_path"`
+				}
+				assert.NoError(t, json.Unmarshal(r.Input, &in))
+				mu.Lock()
+				defer mu.Unlock()
+				asked[filepath.Clean(in.Path)] = true
+				return sdk.Deny("no"), nil
+			}
+			var plan string
+			var others []string
+			s.server.Script = func(r *modeltest.Request) *modeltest.Answer {
+				if r.N > 1 {
+					return modeltest.Say(modeltest.Text("done"))
+				}
+				plan = planPath.FindStringSubmatch(string(r.Body))[1]
+				if c.before != nil {
+					c.before(t, s, plan)
+				}
+				dir, base := filepath.Split(plan)
+				others = []string{filepath.Join(s.o.Cwd, base), plan + ".bak", dir + "x" + base, dir + "other.md"}
+				var calls []model.Block
+				for _, path := range append([]string{dir + "../plans/" + base}, others...) {
+					calls = append(calls, modeltest.Call("Write", map[string]any{"file_path": path, "content": "x"}))
+				}
+				return modeltest.Say(calls...)
+			}
+			s.open(t)
+			result(t, s)
+			s.requests(t, 2)
+			mu.Lock()
+			defer mu.Unlock()
+			assert.Equal(t, c.asks, asked[plan], "the plan")
+			_, err := os.Stat(plan) // of a link, what it leads to
+			assert.Equal(t, c.writes, err == nil)
+			for _, path := range others {
+				assert.True(t, asked[path] || c.deny != nil, "%s", path)
+				assert.NoFileExists(t, path)
+			}
+		})
+	}
 }

@@ -18,13 +18,13 @@ func askUserQuestion() *tool {
 	}
 	return &tool{
 		name:  "AskUserQuestion",
-		about: "Asks the user one to four questions, each with two to four options. The user can also answer in other words, so no option for that is needed.",
+		about: "Asks the user one to four questions, each with two to four options. The user can also answer in other words.",
 		asks:  true,
 		asker: true,
 		params: []param{
 			{
 				name: "questions", required: true, take: takeQuestions,
-				schema: `"minItems":1,"maxItems":4,"type":"array","items":{"type":"object","properties":{"question":{"type":"string"},"header":{"type":"string"},"options":{"minItems":2,"maxItems":4,"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"},"preview":{"type":"string"}},"required":["label","description"],"additionalProperties":false}},"multiSelect":{"default":false,"type":"boolean"}},"required":["question","header","options","multiSelect"],"additionalProperties":false}`,
+				schema: `"type":"array","items":{"type":"object","properties":{"question":{"type":"string"},"header":{"type":"string"},"options":{"type":"array","items":{"type":"object","properties":{"label":{"type":"string"},"description":{"type":"string"}},"required":["label","description"]}},"multiSelect":{"type":"boolean"}},"required":["question","header","options"]}`,
 			},
 			host("answers"), host("annotations"), host("metadata"),
 		},

@@ -31,15 +31,15 @@ const (
 func read() *tool {
 	return &tool{
 		name:  "Read",
-		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of the file is read, if it is not too large. Images, PDF files and notebooks are shown as such.",
+		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of it is read, if it is not too large. Images, PDF files and notebooks are shown as such.",
 		reads: true,
 		path:  "file_path",
 		params: []param{
-			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true},
-			{name: "offset", kind: "integer", about: "The first line, from 1.", more: `,"minimum":0,"maximum":9007199254740991`},
-			{name: "limit", kind: "integer", about: "How many lines.", more: `,"exclusiveMinimum":0,"maximum":9007199254740991`},
-			{name: "pages", kind: "string", about: "Of a PDF file: a page such as 3, or a range such as 1-5."},
-			{name: "allow_large", kind: "boolean", about: "Reads also a file above the limits of size."},
+			{name: "file_path", kind: "string", about: "From the root, or the shell's directory.", required: true},
+			{name: "offset", kind: "integer"},
+			{name: "limit", kind: "integer"},
+			{name: "pages", kind: "string", about: "Of a PDF file, such as 3 or 1-5."},
+			{name: "allow_large", kind: "boolean", about: "Also above the limits of size."},
 		},
 		fix: func(_ *tool, in agent.Object) string {
 			delete(in, "description")

@@ -36,7 +36,7 @@ func skillTool() *tool {
 		beside:   alone,
 		bySkills: true,
 		params: []param{
-			{name: "skill", kind: "string", about: "Its name.", required: true},
+			{name: "skill", kind: "string", required: true},
 			{name: "args", kind: "string", about: "What it is for this time."},
 		},
 		before: func(t *talk, _ *agent.Lane, s *agent.Strand, in agent.Object) (string, error) {

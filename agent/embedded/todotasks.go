@@ -44,10 +44,10 @@ func taskCreate() *tool {
 		free:   true,
 		beside: alone,
 		params: []param{
-			{name: "subject", kind: "string", about: "The task in a few words.", required: true, aliases: []string{"title", "content", "name", "task"}},
-			{name: "description", kind: "string", about: "What is to be done.", required: true},
-			{name: "activeForm", kind: "string", about: "The task as it is shown while it is done, such as: Running tests."},
-			{name: "metadata", kind: "record", about: "Whatever else belongs to it.", schema: `"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}`},
+			{name: "subject", kind: "string", required: true, aliases: []string{"title", "content", "name", "task"}},
+			{name: "description", kind: "string", required: true},
+			{name: "activeForm", kind: "string", about: "As it is shown while it is done: Running tests."},
+			{name: "metadata", kind: "record", schema: `"type":"object"`},
 		},
 		fix: fixTask,
 	}
@@ -85,7 +85,7 @@ func fixTask(t *tool, in agent.Object) string {
 func taskGet() *tool {
 	return &tool{
 		name: "TaskGet", about: "Reads a task of the list.", free: true,
-		params: []param{{name: "taskId", kind: "string", about: "Its number.", required: true}},
+		params: []param{{name: "taskId", kind: "string", required: true}},
 		act: does(func(s *todos, in agent.Object) (string, agent.Object) {
 			t := s.find(str(in, "taskId"))
 			if t == nil {
@@ -146,13 +146,13 @@ func taskUpdate() *tool {
 		free:   true,
 		beside: alone,
 		params: []param{
-			{name: "taskId", kind: "string", about: "Its number.", required: true, aliases: []string{"id", "task_id"}},
+			{name: "taskId", kind: "string", required: true, aliases: []string{"id", "task_id"}},
 			{name: "subject", kind: "string"},
 			{name: "description", kind: "string"},
 			{name: "activeForm", kind: "string"},
 			{
-				name: "status", about: "deleted takes it off the list.",
-				schema: `"anyOf":[{"type":"string","enum":["pending","in_progress","completed"]},{"type":"string","const":"deleted"}]`,
+				name:   "status",
+				schema: `"type":"string","enum":["pending","in_progress","completed","deleted"]`,
 				take: func(v any, at []any) (any, []issue) {
 					if v, ok := v.(string); ok && (v == "deleted" || slices.Contains(states, v)) {
 						return v, nil
@@ -165,8 +165,8 @@ func taskUpdate() *tool {
 			},
 			{name: "addBlocks", kind: "strings", about: "Tasks that wait for this one.", schema: ids},
 			{name: "addBlockedBy", kind: "strings", about: "Tasks for which this one waits.", schema: ids},
-			{name: "owner", kind: "string", about: "Who does it."},
-			{name: "metadata", kind: "record", about: "Members to set; null takes one away.", schema: `"type":"object","propertyNames":{"type":"string"},"additionalProperties":{}`},
+			{name: "owner", kind: "string"},
+			{name: "metadata", kind: "record", about: "null takes a member away.", schema: `"type":"object"`},
 		},
 		fix: func(t *tool, in agent.Object) string { t.aliased(in); return "" },
 		act: does(func(s *todos, in agent.Object) (string, agent.Object) {

@@ -17,7 +17,7 @@ func todoWrite() *tool {
 		beside: alone,
 		params: []param{{
 			name: "todos", about: "The whole list.", required: true,
-			schema: `"type":"array","items":{"type":"object","properties":{"content":{"type":"string","minLength":1},"status":{"type":"string","enum":["pending","in_progress","completed"]},"activeForm":{"type":"string","minLength":1}},"required":["content","status","activeForm"],"additionalProperties":false}`,
+			schema: `"type":"array","items":{"type":"object","properties":{"content":{"type":"string","minLength":1},"status":{"type":"string","enum":["pending","in_progress","completed"]},"activeForm":{"type":"string","minLength":1}},"required":["content","status","activeForm"]}`,
 			take:   takeTodos,
 		}},
 		act: does(func(s *todos, in agent.Object) (string, agent.Object) {

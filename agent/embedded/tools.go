@@ -85,7 +85,8 @@ func (t *tool) place(h *hands, in agent.Object) string {
 	return str(in, t.path)
 }
 
-// schema is the JSON schema of the tool's input.
+// schema is the JSON schema of the tool's input, as short as it can be: it is a part of each request.
+// What it does not say, such as which other members there may be, is checked when the tool is called.
 func (t *tool) schema() json.RawMessage {
 	b := []byte(`{"type":"object","properties":{`)
 	required := []string{}
@@ -115,10 +116,7 @@ func (t *tool) schema() json.RawMessage {
 		list, _ := json.Marshal(required) // texts
 		b = append(append(b, `,"required":`...), list...)
 	}
-	if t.open {
-		return append(b, '}')
-	}
-	return append(b, `,"additionalProperties":false}`...)
+	return append(b, '}')
 }
 
 // toolList is the encoded list of tools: those of the agent, and of the host's MCP servers.

@@ -37,8 +37,8 @@ func webFetch() *tool {
 		remote: true,
 		params: []param{
 			{name: "url", required: true, schema: `"type":"string","format":"uri"`, take: takeURL},
-			{name: "prompt", kind: "string", about: "What to find out from the page.", required: true},
-			{name: "offset", kind: "integer", more: `,"minimum":0,"maximum":9007199254740991`},
+			{name: "prompt", kind: "string", required: true},
+			{name: "offset", kind: "integer"},
 		},
 		act: func(t *talk, l *agent.Lane, s *agent.Strand, _ string, in agent.Object) (agent.ToolResult, error) {
 			return t.fetch(l, s, in)

@@ -26,8 +26,8 @@ func write() *tool {
 		about: "Writes a file, and makes the directories above it. What the file had before is replaced.",
 		path:  "file_path",
 		params: []param{
-			{name: "file_path", kind: "string", about: "The file, an absolute path or one from the shell's directory.", required: true, aliases: []string{"path"}},
-			{name: "content", kind: "string", about: "All of its content.", required: true},
+			{name: "file_path", kind: "string", required: true, aliases: []string{"path"}},
+			{name: "content", kind: "string", required: true},
 		},
 		beside: func(*hands, agent.Object) bool { return false },
 		writes: true,
