@@ -270,7 +270,7 @@ func (e *engine) tools() []string {
 	if list := e.flags.last("tools"); e.flags.has("tools") && list != "default" {
 		names = splitRules(list)
 	}
-	if e.cfg.Live != nil && e.flags.last("permission-prompt-tool") != "stdio" { // nobody answers them
+	if e.cfg.Live != nil && e.flags.last("permission-prompt-tool") != "stdio" { // the host does not answer them
 		names = slices.DeleteFunc(names, func(n string) bool { return n == "AskUserQuestion" || n == "EnterPlanMode" || n == "ExitPlanMode" })
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })

@@ -184,8 +184,8 @@ func (l *Lane) ForgetBlocks() (frames []string) {
 	return frames
 }
 
-// MaySpend reports whether a call of the model may be made that is no part of the conversation and
-// counts as none of the turn's: the budget of the session is left, and nothing has ended it.
+// MaySpend reports whether a call of the model may be made that is not part of the conversation and
+// does not count among those of the turn: the budget of the session is left, and nothing has ended it.
 func (l *Lane) MaySpend() error {
 	if err := l.s.scope.cause(); err != nil {
 		return err
@@ -307,7 +307,7 @@ func (l *Lane) SystemPrompt() (parts []string, add string) {
 	return parts, l.e.host.addition
 }
 
-// PlanModeInstructions returns the host's instructions for plan mode; "": it has none.
+// PlanModeInstructions returns the host's instructions for plan mode; "" without instructions.
 func (l *Lane) PlanModeInstructions() string { return l.e.host.planMode }
 
 // Dir returns the session's working directory, and Directories those that were added.

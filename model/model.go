@@ -18,8 +18,8 @@ type Model interface {
 }
 
 // Codec is one API: neutral values in, bytes of the API out. It is safe for concurrent use.
-// One that has a method Takes(BlockKind) bool says which blocks the endpoint takes. What it does
-// not take, such as an image, it encodes as a text that says what was left out.
+// One that has a method Takes(BlockKind) bool says which blocks the endpoint takes. It
+// encodes another one, such as an image, as a text that says that it was left out.
 type Codec interface {
 	// Name is the API: "anthropic" or "openai".
 	Name() string

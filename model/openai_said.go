@@ -99,7 +99,7 @@ func (s *spoken) add(c chat, k *Block) {
 		var own struct {
 			Title string `json:"title"`
 		}
-		_ = protocol.Unmarshal(k.Raw, &own) // "": it has none
+		_ = protocol.Unmarshal(k.Raw, &own) // "" without a title
 		s.document(c, k.Content, own.Title)
 	case Thinking:
 		if k.Origin == c.origin {

@@ -204,7 +204,7 @@ func (d *played) Play() (agent.Exit, bool) {
 	}
 }
 
-// noWeb is the web of a world whose agent has no Config.Web: there is none.
+// noWeb is the web of a world whose agent has no Config.Web: no name leads anywhere.
 type noWeb struct{}
 
 func (noWeb) RoundTrip(r *http.Request) (*http.Response, error) {

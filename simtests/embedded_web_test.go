@@ -63,8 +63,8 @@ func (p paper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// Pages, questions and plans replay, whatever goes wrong. What a page says does not become part of
-// the conversation, and no page is fetched but by the world's web.
+// Pages, questions and plans replay, whatever goes wrong. The text of a page does not become part
+// of the conversation, and no page is fetched but by the world's web.
 func TestEmbeddedOnTheWeb(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 4, Twice: 1}, func(w *simtests.World) {

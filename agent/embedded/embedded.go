@@ -50,7 +50,7 @@ type Config struct {
 	// relative one is below each session's directory, such as .claude/skills; as a part of the
 	// project it is trusted like Instructions. The system prompt has their names and descriptions,
 	// up to 100 of them, unless Options.SystemPrompt replaces it, and the tool Skill loads one. Of a
-	// skill, 64 KB count. What it says of tools, models and hooks is not used. nil: none.
+	// skill, 64 KB count. Its words about tools, models and hooks have no effect. nil: no skills.
 	Skills []string
 	// Retries is how often a request that may succeed later is repeated; 0: 10, below 0: never.
 	// The variable CLAUDE_CODE_MAX_RETRIES of the session's environment replaces it.

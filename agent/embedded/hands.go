@@ -42,7 +42,7 @@ type hands struct {
 	snapped   bool             // a snapshot was taken, or none is needed
 	snap      string           // its path
 
-	plan string // the file with the plan; "": there is none yet. It is set before a tool runs
+	plan string // the file with the plan; "" if no path is known yet. It is set before a tool runs
 
 	deny func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 

@@ -25,7 +25,7 @@ type param struct {
 	more        string   // members of its JSON schema besides type and description, with a comma before
 	schema      string   // of the whole parameter in place of type and more
 	otherwise   string   // the value, as JSON, if it is not given; "": none
-	hidden      bool     // the model is not told of it: the host sets it, or it is another name, or of no use
+	hidden      bool     // the schema does not list it: the host sets it, or it is another name, or of no use
 	// take replaces the rules of kind: it returns the value, or what is wrong with it.
 	take func(v any, at []any) (any, []issue)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// What a model takes besides text. A request with an image that it does not take is refused, and
-// so would each one be behind it: the conversation has the image. So what is not taken does not
-// become part of it.
+// Blocks other than text. A request with an image that the model does not take is refused, and so
+// would be each later one, since the conversation has the image. So blocks that the model does not
+// take do not become part of the conversation.
 
 // Limits of the Messages API for what one block has. A larger one has the request refused.
 const (

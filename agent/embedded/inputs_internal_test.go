@@ -64,8 +64,8 @@ func TestFilesThatAModelTakes(t *testing.T) {
 	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.pdf"}).Content, "PDF files of at most 20480KB can be shown")
 }
 
-// What the user or a tool gives to a model that reads text alone is a text that says so, and the
-// text of a document stays.
+// If a model reads text alone, a text stands in place of images and documents of the user and of
+// tools. The text of a document stays.
 func TestWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	l := &log{codec: model.NewAnthropic(model.AnthropicConfig{}).Codec(), takes: func(model.BlockKind) bool { return false }}

@@ -45,7 +45,7 @@ func (m members) get(name string) json.RawMessage {
 }
 
 func (m members) text(name string) (s string) {
-	_ = protocol.Unmarshal(m.get(name), &s) // "" if it is no text
+	_ = protocol.Unmarshal(m.get(name), &s) // "" if it is not a text
 	return s
 }
 

@@ -238,7 +238,7 @@ func (m members) hasCellIDs() bool {
 	return major > 4 || major == 4 && minor >= 5
 }
 
-// errNoNotebook is what the model reads of a file that is no notebook.
+// errNoNotebook is what the model reads of another kind of file.
 var errNoNotebook = errors.New(`Notebook file is not a valid Jupyter notebook (top-level "cells" must be an array of cell objects, each with a string or string-array "source").`) //nolint:staticcheck,revive // what the model reads
 
 func membersOf(object []byte) (all members, err error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // Plan mode, as Claude Code 2.1.329 has it (observed): the model may write one file, its plan,
-// and the user approves that. What the model is told of the mode is this agent's own text.
+// and the user approves that. The text about the mode is this agent's own.
 
 const (
 	enteredText = "Entered plan mode. You should now focus on exploring the codebase and designing an implementation approach."
@@ -84,7 +84,7 @@ func exitPlanMode() *tool {
 	}
 }
 
-// readPlan reads the plan file; "": there is none.
+// readPlan reads the plan file; "" if no plan was written.
 func (t *talk) readPlan(s *agent.Strand) (plan string, err error) {
 	if t.hands.plan == "" {
 		return "", nil
@@ -124,8 +124,9 @@ func (t *talk) placePlan(id string) {
 // isPlan reports whether a path is that of the plan file.
 func (h *hands) isPlan(name string) bool { return h.plan != "" && h.path(name) == h.plan }
 
-// remindOfPlan tells the model that plan mode has begun, or has ended, if it does not know. What
-// drops the conversation sets log.plan to false, and calls this before the next request.
+// remindOfPlan tells the model that plan mode has begun, or has ended, if it does not know. A
+// compaction, which drops the conversation, has to set log.plan to false, and to call this before
+// the next request.
 func (t *talk) remindOfPlan(l *agent.Lane) {
 	active := l.Permissions().Mode == "plan"
 	if active == t.log.plan {
@@ -142,7 +143,7 @@ func (t *talk) remindOfPlan(l *agent.Lane) {
 	l.Attach(newMode, agent.Object{"content": []string{text}, "plan": active})
 }
 
-// planText is what the model is told of plan mode.
+// planText is the text for the model about plan mode.
 func (t *talk) planText(l *agent.Lane) string {
 	text := "Plan mode is active. The user does not want anything to be changed yet: look around, and run only commands that read."
 	if t.hands.plan != "" {

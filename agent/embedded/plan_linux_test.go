@@ -114,7 +114,7 @@ func TestAPlanIsNotApproved(t *testing.T) {
 	assert.NoFileExists(t, s.o.Cwd+"/made.txt")
 }
 
-// If nobody can answer, the tools that ask are not there, and plan mode ends with the turn.
+// If no callback can answer, the tools that ask are not there, and plan mode ends with the turn.
 func TestPlanModeWithNobody(t *testing.T) {
 	t.Parallel()
 	s := plans(t, "x", nil)
@@ -129,7 +129,7 @@ func TestPlanModeWithNobody(t *testing.T) {
 	assert.Contains(t, says(t, requests[2]), "ExitPlanMode is disabled for this session")
 }
 
-// The model is told once of a mode that the host sets, also in a session that is resumed.
+// The model reads once of a mode that the host sets, also in a session that is resumed.
 func TestAModeThatTheHostSets(t *testing.T) {
 	t.Parallel()
 	s := script(t)
@@ -161,8 +161,8 @@ func TestAModeThatTheHostSets(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(body(), "You have exited plan mode."))
 }
 
-// The host may set plan mode while the model answers, so that the model ends it before it has been
-// told of it.
+// The host may set plan mode while the model answers, so that the model ends it before it has
+// read of it.
 func TestPlanModeInTheMiddleOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := script(t)

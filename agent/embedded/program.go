@@ -20,7 +20,7 @@ type program struct {
 	seams  backend.Seams
 	unset  []string // variables that Options.UnsetEnv names
 	web    bool     // a rule allows WebFetch
-	asker  bool     // somebody answers questions
+	asker  bool     // the host answers questions
 }
 
 // AgentName implements [agent.Program].

@@ -159,8 +159,8 @@ func notGivenFor(o map[string]any, name string) any {
 	return notGiven{}
 }
 
-// sized takes a list with so many elements, also as the text of one. The list is nil if it is
-// none.
+// sized takes a list with so many elements, also as the text of one. The list is nil if v is
+// something else.
 func sized(v any, at []any, least, most int) ([]any, []issue) {
 	if s, isText := v.(string); isText {
 		var list []any

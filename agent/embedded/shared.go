@@ -70,13 +70,13 @@ func (s *shared) toolbox(background, older bool) box {
 }
 
 // box are tools, with the names of those that are always offered, and of those beside them that
-// need somebody who answers.
+// need a host that answers.
 type box struct {
 	tools         []*tool
 	names, asking []string
 }
 
-// offered are the names of the tools that are offered if somebody answers, if a rule allows web
+// offered are the names of the tools that are offered if the host answers, if a rule allows web
 // pages, and if there are skills.
 func offered(box []*tool, asker, web, skills bool) []string {
 	return namesOf(slices.DeleteFunc(slices.Clone(box), func(t *tool) bool {

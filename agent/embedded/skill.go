@@ -57,7 +57,7 @@ func skillTool() *tool {
 // skill is a file with instructions.
 type skill struct {
 	name, about string
-	dir         string // of its own; "": it is a single file
+	dir         string // its directory; "" if it is a single file
 	body        string
 	hidden      bool // only the user may load it
 }
@@ -136,7 +136,7 @@ func (t *talk) showSkills(turn *agent.Turn) {
 	t.loaded = nil
 }
 
-// skillList is what the system prompt says of skills; "": there are none.
+// skillList is what the system prompt says of skills; "" without skills.
 func skillList(all []skill) string {
 	var b strings.Builder
 	for _, k := range all {

@@ -40,7 +40,7 @@ type tool struct {
 	reads  bool // it only reads files
 	free   bool // it runs without a question
 	asks   bool // it asks the user, whatever the mode and the rules
-	asker  bool // it is offered only if somebody answers
+	asker  bool // it is offered only if the host answers questions
 	byRule bool // it is offered only if a rule allows it, or the options name it
 	// bySkills says that it is offered only if the agent has skills.
 	bySkills bool
@@ -85,8 +85,8 @@ func (t *tool) place(h *hands, in agent.Object) string {
 	return str(in, t.path)
 }
 
-// schema is the JSON schema of the tool's input, as short as it can be: it is a part of each request.
-// What it does not say, such as which other members there may be, is checked when the tool is called.
+// schema is the JSON schema of the tool's input, as short as it can be: each request has it.
+// The rules that it leaves out, such as those about other members, are checked when the tool is called.
 func (t *tool) schema() json.RawMessage {
 	b := []byte(`{"type":"object","properties":{`)
 	required := []string{}

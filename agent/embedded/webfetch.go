@@ -62,7 +62,7 @@ func takeURL(v any, at []any) (any, []issue) {
 
 var plainHost = regexp.MustCompile(`^[a-z0-9._-]+$`)
 
-// hostOf is the host of a URL; "": it has none.
+// hostOf is the host of a URL; "" if it is not known.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -163,7 +163,7 @@ func (t *talk) page(ctx context.Context, address, prompt string) (*fetched, erro
 	return f, nil
 }
 
-// proxy is what the session's environment says of proxies; nil: nothing.
+// proxy is what the session's environment says of proxies; nil if it names no proxy.
 func (h *hands) proxy() *httpproxy.Config {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -180,7 +180,7 @@ func (h *hands) proxy() *httpproxy.Config {
 	return c
 }
 
-// saved writes a page that is no text to a file, and has the model see it if it can.
+// saved writes a page that is not text to a file, and has the model see it if it can.
 func (h *hands) saved(f *fetched, p *web.Page) error {
 	ending := map[string]string{
 		"application/pdf": "pdf", "image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "application/zip": "zip",

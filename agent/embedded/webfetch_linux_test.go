@@ -200,8 +200,8 @@ func TestAFetchIsInterrupted(t *testing.T) {
 	assert.Len(t, s.server.Requests(), 1)
 }
 
-// If the model that reads the page fails for good, the call fails, and the turn goes on. What may
-// succeed later is asked again.
+// If the model that reads the page fails for good, the call fails, and the turn continues. A
+// request that may succeed later is repeated.
 func TestAQuestionAboutAPageFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -245,7 +245,7 @@ func TestAQuestionAboutAPageFails(t *testing.T) {
 
 var savedTo = regexp.MustCompile(`saved to ([^\s\]]+)\]`)
 
-// A page that is no text is in a file, which may be read; a model that takes it sees it.
+// A page that is not text is in a file, which may be read; a model that takes it sees it.
 func TestAPageThatIsNoText(t *testing.T) {
 	t.Parallel()
 	const pdf = "%PDF-1.4\n\x00\x01"

@@ -125,8 +125,8 @@ func TestAPage(t *testing.T) {
 	}
 }
 
-// What a name leads to counts, and not the name: also in the forms in which IPv6 carries IPv4,
-// and of several addresses each that is tried.
+// The addresses to which a name leads count, and not the name: also in the forms in which IPv6
+// carries IPv4, and of several addresses each that is tried.
 func TestAddressesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -151,7 +151,23 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 	_, err := get(t, f, base)
 	require.ErrorContains(t, err, "is not a public address")
-	assert.Zero(t, asked.Load(), "nobody was asked")
+	assert.Zero(t, asked.Load(), "the server was not asked")
+
+	// A transport of the host's does not look at addresses, so those that a URL names are looked at before.
+	f.Transport = unreachable{t}
+	for _, u := range []string{"https://127.0.0.1:" + port, "https://[fd00::1]/", "http://169.254.169.254/latest/meta-data"} {
+		var private *AddressError
+		_, err := get(t, f, u)
+		require.ErrorAs(t, err, &private, u)
+	}
+}
+
+// unreachable is a transport that must not be used.
+type unreachable struct{ t *testing.T }
+
+func (u unreachable) RoundTrip(r *http.Request) (*http.Response, error) {
+	u.t.Errorf("%s was asked for", r.URL)
+	return nil, errors.New("not reachable")
 }
 
 // A name may lead elsewhere a moment later: each connection is looked at.
@@ -198,7 +214,7 @@ func TestRedirects(t *testing.T) {
 	assert.EqualValues(t, 2+maxRedirects+1, asked.Load())
 	plain, named := strings.Replace(base, "https:", "http:", 1)+"/x", strings.Replace(base, "//", "//u:p@", 1)+"/x"
 	for to, want := range map[string]string{
-		plain: plain, named: named,
+		plain: plain, named: named, strings.Replace(base, "example.com", "other.example.com", 1) + "/x": strings.Replace(base, "example.com", "other.example.com", 1) + "/x",
 		"https://other.example.com/x": "https://other.example.com/x", "http://169.254.169.254/": "http://169.254.169.254/",
 		"//127.0.0.1/x": "https://127.0.0.1/x", "https://example.com/": "https://example.com/", "http://example.com/": "http://example.com/",
 		"file:///etc/passwd": "file:///etc/passwd", "https://u:p@example.com/": "https://u:p@example.com/",

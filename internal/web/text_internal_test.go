@@ -28,7 +28,7 @@ func TestHTMLAsMarkdown(t *testing.T) {
 	}
 }
 
-// What would take the converter long, or much memory, is text without marks.
+// A page that would take the converter long, or much memory, is text without marks.
 func TestPagesThatWouldTakeLong(t *testing.T) {
 	t.Parallel()
 	const html = "text/html"
