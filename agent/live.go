@@ -62,6 +62,20 @@ func (l *Lane) MayCall() error {
 
 // MaySpend is [Lane.MayCall] for a call that is not counted, such as that of a summary.
 func (l *Lane) MaySpend() error {
+	if err := l.MayAsk(); err != nil {
+		return err
+	}
+	if t := l.turn; t != nil && l.parent == "" {
+		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {
+			return errMaxTurns
+		}
+	}
+	return nil
+}
+
+// MayAsk is [Lane.MaySpend] for a call that a tool makes, such as one about a web page. The limit
+// of turns does not count, since the tools of the last answer run.
+func (l *Lane) MayAsk() error {
 	if err := l.s.scope.cause(); err != nil {
 		return err
 	}
@@ -70,11 +84,6 @@ func (l *Lane) MaySpend() error {
 	}
 	if l.overBudget() {
 		return errBudget
-	}
-	if t := l.turn; t != nil && l.parent == "" {
-		if limit := int(l.e.flags.number("max-turns")); limit > 0 && t.calls >= limit {
-			return errMaxTurns
-		}
 	}
 	return nil
 }
@@ -182,18 +191,6 @@ func (l *Lane) ForgetBlocks() (frames []string) {
 	}
 	l.e.mem.blocks = nil
 	return frames
-}
-
-// MaySpend reports whether a call of the model may be made that is not part of the conversation and
-// does not count among those of the turn: the budget of the session is left, and nothing has ended it.
-func (l *Lane) MaySpend() error {
-	if err := l.s.scope.cause(); err != nil {
-		return err
-	}
-	if l.overBudget() {
-		return errBudget
-	}
-	return nil
 }
 
 // Spend adds to what the session has cost, in US dollars, what no message says.

@@ -141,7 +141,7 @@ func (t *talk) command(turn *agent.Turn, instructions string) error {
 
 // compact puts a summary in place of the conversation: of all, or of all but its newest part.
 func (t *talk) compact(l *agent.Lane, all bool, instructions string) error {
-	return l.Compact(all, instructions, func() (*agent.Compaction, error) {
+	err := l.Compact(all, instructions, func() (*agent.Compaction, error) {
 		of, kept := t.log.older(), t.log.kept()
 		if all {
 			of, kept = t.log.conversation(), nil
@@ -169,6 +169,10 @@ func (t *talk) compact(l *agent.Lane, all bool, instructions string) error {
 		}
 		return c, nil
 	})
+	if err == nil {
+		t.remindOfPlan(l)
+	}
+	return err
 }
 
 // groups are the answers in a conversation.

@@ -82,3 +82,13 @@ func TestWhatDoesNotFit(t *testing.T) {
 	all.said(blocksOf(json.RawMessage(`[` + png + `,` + pdf + `]`)))
 	assert.JSONEq(t, `{"role":"user","content":[`+png+`,`+pdf+`]}`, string(all.question()))
 }
+
+// The tokens of a document are not those of its base64.
+func TestWhatADocumentWeighs(t *testing.T) {
+	t.Parallel()
+	data := strings.Repeat("A", 1<<20)
+	pdf := model.Block{Kind: model.Document, Content: json.RawMessage(`{"type":"base64","media_type":"application/pdf","data":"` + data + `"}`)}
+	plain := model.Block{Kind: model.Document, Content: json.RawMessage(`{"type":"text","media_type":"text/plain","data":"` + data + `"}`)}
+	assert.Equal(t, imageSize, weight([]model.Block{pdf}))
+	assert.Greater(t, weight([]model.Block{plain}), 1<<20)
+}

@@ -124,9 +124,8 @@ func (t *talk) placePlan(id string) {
 // isPlan reports whether a path is that of the plan file.
 func (h *hands) isPlan(name string) bool { return h.plan != "" && h.path(name) == h.plan }
 
-// remindOfPlan tells the model that plan mode has begun, or has ended, if it does not know. A
-// compaction, which drops the conversation, has to set log.plan to false, and to call this before
-// the next request.
+// remindOfPlan tells the model that plan mode has begun, or has ended, if the
+// conversation does not say it.
 func (t *talk) remindOfPlan(l *agent.Lane) {
 	active := l.Permissions().Mode == "plan"
 	if active == t.log.plan {

@@ -253,3 +253,30 @@ func TestOnlyThePlanIsWritten(t *testing.T) {
 		})
 	}
 }
+
+// A summary does not say that plan mode is active, so the model reads it again, in the next request.
+func TestPlanModeAfterACompaction(t *testing.T) {
+	t.Parallel()
+	for _, manual := range []bool{false, true} {
+		l := longTalk(t, "anthropic", func(r *modeltest.Request) *modeltest.Answer {
+			if r.N == 2 && !manual {
+				return bashes("ls", 11_900)
+			} else if r.N <= 2 {
+				return bashes("pwd", 100)
+			}
+			return tells("done", 100)
+		})
+		l.o.PermissionMode, l.o.AllowDangerouslySkipPermissions = sdk.ModePlan, false
+		c := open(t, l.o)
+		l.ask(t, c, "Go.")
+		if manual {
+			l.ask(t, c, "/compact")
+			l.ask(t, c, "Go on.")
+		}
+		l.says(t, "compacting", "success", "boundary")
+		sent := l.sent()
+		last := sent[len(sent)-1]
+		assert.Contains(t, last, "being continued from a previous conversation")
+		assert.Equal(t, 1, strings.Count(last, "Plan mode is active."), last)
+	}
+}

@@ -53,7 +53,7 @@ type bulk struct {
 
 const (
 	bytesPerToken = 4    // as observed on Claude Code 2.1.329
-	imageSize     = 6000 // bytes that an image counts for
+	imageSize     = 6000 // bytes that an image, or a document that is not text, counts for
 	minLarge      = 1000 // bytes of a result that is worth leaving out
 	maxWords      = 5    // messages of the user that a summary repeats
 	maxWord       = 2000 // characters of each of them
@@ -72,7 +72,7 @@ func weight(blocks []model.Block) (bytes int) {
 	for i := range blocks {
 		b := &blocks[i]
 		switch {
-		case b.Kind == model.Image, b.Kind == model.ToolResult && len(b.Content) > imageSize: // with an image in it
+		case b.Kind == model.Image, b.Kind == model.Document && !isText(b.Content), b.Kind == model.ToolResult && len(b.Content) > imageSize: // with an image in it
 			bytes += imageSize
 		default:
 			bytes += len(b.Text) + len(b.Content) + len(b.Input) + len(b.BadInput)
@@ -166,7 +166,7 @@ func (l *log) compacted(summary []model.Block) {
 	default:
 		l.messages = [][]byte{ask, l.messages[len(l.messages)-1]}
 	}
-	l.asked = nil
+	l.asked, l.plan = nil, false
 	l.large = slices.DeleteFunc(l.large, func(r bulk) bool {
 		return !slices.ContainsFunc(l.user, func(b model.Block) bool { return b.Kind == model.ToolResult && b.ID == r.ID })
 	})

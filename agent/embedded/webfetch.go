@@ -110,7 +110,7 @@ func (t *talk) fetch(l *agent.Lane, s *agent.Strand, in agent.Object) (agent.Too
 		if problem != "" {
 			return failure("%s", problem), nil
 		}
-		answer, err := t.aside(l, s, blocks)
+		answer, err := t.consult(l, s, blocks)
 		if refused, ok := errors.AsType[*model.Error](err); ok {
 			return failure("The page was fetched, but the model did not answer about it: %s", refused), nil
 		}

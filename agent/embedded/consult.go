@@ -9,10 +9,10 @@ import (
 	"github.com/agent-troupe/troupe/model"
 )
 
-// aside asks the session's model something that is not part of the conversation, and returns
+// consult asks the session's model something that is not part of the conversation, and returns
 // what it says. It counts in what the session has used and cost, and as no turn. The error is a
 // *model.Error, or why nothing more may be asked.
-func (t *talk) aside(l *agent.Lane, s *agent.Strand, blocks []model.Block) (string, error) {
+func (t *talk) consult(l *agent.Lane, s *agent.Strand, blocks []model.Block) (string, error) {
 	r := &model.Request{
 		Model: l.Model(), System: []string{asideSystem}, MaxTokens: t.maxTokens(l), User: l.SessionID(),
 		Messages: [][]byte{t.cfg.Model.Codec().Message(&model.Message{Role: model.User, Blocks: blocks})},
@@ -22,7 +22,7 @@ func (t *talk) aside(l *agent.Lane, s *agent.Strand, blocks []model.Block) (stri
 		return "", &noPriceError{r.Model}
 	}
 	for attempt := 1; ; attempt++ {
-		if err := l.MaySpend(); err != nil {
+		if err := l.MayAsk(); err != nil {
 			return "", err
 		}
 		began := t.seams.Clock.Now()
