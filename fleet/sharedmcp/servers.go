@@ -16,8 +16,8 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
-	"github.com/agent-troupe/troupe/internal/breaker"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/mcpclient"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -71,13 +71,8 @@ type Options struct {
 }
 
 const (
-	sharedLinger   = 30 * time.Second
-	sharedStart    = 60 * time.Second // for initialize and tools/list
-	sharedGrace    = 2 * time.Second  // after end of input, and after SIGTERM
-	sharedEnd      = 30 * time.Second // of all processes, once they are killed
-	sharedFailures = 3                // starts in a row
-	sharedCoolDown = time.Second
-	sharedMaxCool  = 30 * time.Second
+	sharedLinger = 30 * time.Second
+	sharedStart  = 60 * time.Second // for initialize and tools/list
 )
 
 // New returns Servers of which none runs yet. rt starts their processes. Close them.
@@ -163,12 +158,16 @@ func (s *Servers) enter(name string, c *sdk.MCPServerConfig, o *sdk.Options) (*s
 	}
 	server := s.all[key]
 	if server == nil {
-		server = &sharedServer{
-			home: s, key: key, name: name, dir: f.Dir, command: c.Command, args: c.Args, env: f.Env,
-			breaker: breaker.New(breaker.Config{
-				Kind: session.BreakerMCPServer, Name: name, Failures: sharedFailures, CoolDown: sharedCoolDown, MaxCoolDown: sharedMaxCool,
-			}, s.rt.Rand()),
+		if s.opts.Marker != "" {
+			f.Env = append(f.Env[:len(f.Env):len(f.Env)], s.opts.Marker+"=1")
 		}
+		server = &sharedServer{key: key, name: name, Server: mcpclient.New(
+			mcpclient.Seams{Exec: s.rt.Executor(), Clock: s.rt.Clock(), Rand: s.rt.Rand(), Spawner: s.rt.Spawner()},
+			mcpclient.Config{
+				Name: name, Title: "shared MCP server " + name, Limit: sharedStart, Closed: sdk.ErrMCPServerClosed,
+				Command: &mcpclient.Command{Name: c.Command, Args: c.Args, Dir: f.Dir, Env: f.Env},
+			},
+		)}
 		s.all[key] = server
 	}
 	server.users++
@@ -227,6 +226,9 @@ func sharedEnv(host []string, o *sdk.Options, own map[string]string) []string {
 		delete(all, name)
 	}
 	maps.Copy(all, o.Env)
+	if agent, ok := o.Backend.(interface{ Withholds(variable string) bool }); ok {
+		maps.DeleteFunc(all, func(name, _ string) bool { return agent.Withholds(name) })
+	}
 	maps.Copy(all, own)
 	env := make([]string, 0, len(all))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -256,7 +258,9 @@ func notInherited(o *sdk.Options) []string {
 // leave says that a session does not need the server any more.
 func (s *Servers) leave(v *sharedView) {
 	server := v.server
-	server.forget(v)
+	if conn := server.Conn(); conn != nil {
+		conn.Forget(v)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if server.users--; server.users > 0 || s.all[server.key] != server {
@@ -292,7 +296,7 @@ func (s *Servers) drop(server *sharedServer) {
 	})
 	s.ending = append(s.ending, over)
 	s.rt.Executor().Go(func() {
-		if err := server.stop(); err != nil {
+		if err := server.Stop(); err != nil {
 			over.Fail(err)
 		}
 		over.Resolve(struct{}{})
@@ -306,7 +310,7 @@ func (s *Servers) Running() int {
 	s.mu.Unlock()
 	n := 0
 	for _, server := range all {
-		if server.running() {
+		if server.Running() {
 			n++
 		}
 	}

@@ -86,7 +86,7 @@ var layers = [...][]string{
 	{"transcript"},
 	{"transcript/export", "transcript/store", "transcript/storetest"},
 	{"internal/kernel"},
-	{"internal/osproc", "model/modeltest"},
+	{"internal/osproc", "internal/mcpclient", "model/modeltest"},
 	{"agent"},
 	{"agent/backend", "agent/scripted"},
 	{"acp/acpclient", "agent/cloud", "agent/embedded"},
@@ -140,6 +140,7 @@ var alone = map[string][]string{
 	"internal/kernel":      {"session"},
 	"agent":                {"protocol", "base/shown"},
 	"internal/osproc":      {"internal/kernel", "session"},
+	"internal/mcpclient":   {"base/shown", "internal/breaker", "internal/kernel", "session"},
 	"conformance/modelapi": {},
 	"internal/parity":      {},
 }

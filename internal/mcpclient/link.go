@@ -1,4 +1,4 @@
-package sharedmcp
+package mcpclient
 
 import (
 	"bufio"
@@ -14,22 +14,23 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// sharedLink is the connection to the process of a shared server: JSON-RPC, one message on
+// Link is the connection to the process of a server: JSON-RPC, one message on
 // each line (the stdio transport of MCP 2025-06-18). The link
-// gives the calls of all sessions its own ids and progress tokens.
-type sharedLink struct {
+// gives the calls of all callers its own ids and progress tokens.
+type Link struct {
 	exec   session.Executor
 	clock  session.Clock
 	proc   session.Process
 	stderr *kernel.Promise[struct{}]
 	over   *kernel.Promise[struct{}] // nothing is read any more
 	ended  *kernel.Promise[error]    // the process is gone
+	owner  Caller                    // nil: questions are for the one whose call is open
+	shut   error                     // why calls fail after End
 	ctx    context.Context           // of what the server asks; ends with the link
 	cancel context.CancelFunc
 
@@ -39,26 +40,27 @@ type sharedLink struct {
 
 	mu       sync.Mutex
 	next     float64
-	calls    map[jsonrpc.ID]*sharedCall
-	tokens   map[string]*sharedCall // by the link's progress token
-	lapsed   map[jsonrpc.ID]lapsed  // calls that were given up, until their answer
+	calls    map[jsonrpc.ID]*openCall
+	tokens   map[string]*openCall  // by the link's progress token
+	lapsed   map[jsonrpc.ID]lapsed // calls that were given up, until their answer
 	views    []heard
-	closed   *linkEnded // nil while it works
+	unheard  bool        // the tools have changed before anybody listened
+	closed   *EndedError // nil while it works
 	stopping bool
 	tail     []byte // of stderr
 }
 
-// sharedCall is a request under way.
-type sharedCall struct {
-	view   *sharedView // nil: the link's own
-	notify notifier
+// openCall is a request under way.
+type openCall struct {
+	view   Caller // nil: the link's own
+	notify Notify
 	token  json.RawMessage // the agent's progress token; nil: none
 	done   *kernel.Promise[json.RawMessage]
 }
 
 // lapsed is a call whose caller has given up. The server may still work at it, and ask.
 type lapsed struct {
-	view  *sharedView
+	view  Caller
 	until time.Time
 }
 
@@ -66,25 +68,18 @@ type lapsed struct {
 // the cancel sends none.
 const lapseLimit = time.Minute
 
-type notifier = func(method string, params json.RawMessage) error
-
-// heard is a session that gets the changes of the server's lists.
-type heard struct {
-	view   *sharedView
-	notify notifier
-}
-
 const (
-	// maxSharedLine is the longest message of a server.
-	maxSharedLine = 64 << 20
-	// maxSharedTail is what is kept of stderr, for errors.
-	maxSharedTail = 4 << 10
+	// maxLine is the longest message of a server.
+	maxLine = 64 << 20
+	// maxTail is what is kept of stderr, for errors.
+	maxTail = 4 << 10
 )
 
-func newSharedLink(exec session.Executor, clock session.Clock, p session.Process) *sharedLink {
-	l := &sharedLink{
-		exec: exec, clock: clock, proc: p, over: kernel.NewPromise[struct{}](), stderr: kernel.NewPromise[struct{}](),
-		calls: make(map[jsonrpc.ID]*sharedCall), tokens: make(map[string]*sharedCall),
+func newLink(exec session.Executor, clock session.Clock, p session.Process, owner Caller, closed error) *Link {
+	l := &Link{
+		owner: owner,
+		exec:  exec, clock: clock, proc: p, shut: closed, over: kernel.NewPromise[struct{}](), stderr: kernel.NewPromise[struct{}](),
+		calls: make(map[jsonrpc.ID]*openCall), tokens: make(map[string]*openCall),
 		lapsed: make(map[jsonrpc.ID]lapsed),
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -93,16 +88,22 @@ func newSharedLink(exec session.Executor, clock session.Clock, p session.Process
 	return l
 }
 
-// cause says why the link does not work any more, or nil.
-func (l *sharedLink) cause() *linkEnded {
+// Hello implements [Conn].
+func (l *Link) Hello() (initialize, tools json.RawMessage) { return l.initialize, l.tools }
+
+// Ended implements [Conn].
+func (l *Link) Ended() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed == nil {
+		return nil
+	}
 	return l.closed
 }
 
-// greet does the handshake, and asks for the tools, page by page.
-func (l *sharedLink) greet(ctx context.Context) (err error) {
-	l.initialize, err = l.call(ctx, nil, nil, "initialize", json.RawMessage(
+// greet does the handshake, and asks for the tools.
+func (l *Link) greet(ctx context.Context) (err error) {
+	l.initialize, err = l.Call(ctx, nil, nil, "initialize", json.RawMessage(
 		`{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"elicitation":{}},"clientInfo":{"name":"troupe","version":"1.0.0"}}`))
 	if err != nil {
 		return err
@@ -118,51 +119,47 @@ func (l *sharedLink) greet(ctx context.Context) (err error) {
 	if err := json.Unmarshal(l.initialize, &offers); err != nil {
 		return err
 	}
+	if offers.Capabilities.Tools == nil {
+		l.tools = json.RawMessage(`{"tools":[]}`)
+		return nil
+	}
+	l.tools, err = l.Tools(ctx)
+	return err
+}
+
+// Tools implements [Conn]: it asks page by page.
+func (l *Link) Tools(ctx context.Context) (json.RawMessage, error) {
 	all := []json.RawMessage{}
-	for cursor := ""; offers.Capabilities.Tools != nil; {
+	for cursor := ""; ; {
 		var params json.RawMessage
 		if cursor != "" {
+			var err error
 			if params, err = json.Marshal(map[string]string{"cursor": cursor}); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		page, err := l.call(ctx, nil, nil, "tools/list", params)
+		page, err := l.Call(ctx, nil, nil, "tools/list", params)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var p struct {
 			Tools []json.RawMessage `json:"tools"`
 			Next  string            `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(page, &p); err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, p.Tools...)
 		if p.Next == "" || p.Next == cursor {
-			break
+			return json.Marshal(map[string]any{"tools": all})
 		}
 		cursor = p.Next
 	}
-	l.tools, err = json.Marshal(map[string]any{"tools": all})
-	return err
 }
 
-// listen sends changes to a session from now on.
-func (l *sharedLink) listen(v *sharedView, notify notifier) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.views {
-		if l.views[i].view == v {
-			l.views[i].notify = notify
-			return
-		}
-	}
-	l.views = append(l.views, heard{v, notify})
-}
-
-// call sends a request and waits for its answer. If ctx ends first, the server gets a cancellation.
-func (l *sharedLink) call(ctx context.Context, v *sharedView, notify notifier, method string, params json.RawMessage) (json.RawMessage, error) {
-	c := &sharedCall{view: v, notify: notify, done: kernel.NewPromise[json.RawMessage]()}
+// Call implements [Conn]. If ctx ends first, the server gets a cancellation.
+func (l *Link) Call(ctx context.Context, v Caller, notify Notify, method string, params json.RawMessage) (json.RawMessage, error) {
+	c := &openCall{view: v, notify: notify, done: kernel.NewPromise[json.RawMessage]()}
 	l.mu.Lock()
 	if l.closed != nil {
 		defer l.mu.Unlock()
@@ -223,7 +220,7 @@ func withToken(params json.RawMessage, token string) (json.RawMessage, json.RawM
 }
 
 // write sends a message. An error ends the link.
-func (l *sharedLink) write(m jsonrpc.Message) error {
+func (l *Link) write(m jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(m)
 	if err != nil {
 		return err
@@ -237,11 +234,11 @@ func (l *sharedLink) write(m jsonrpc.Message) error {
 }
 
 // fail ends the link: all calls under way fail.
-func (l *sharedLink) fail(cause error) *linkEnded {
+func (l *Link) fail(cause error) *EndedError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed == nil {
-		l.closed = &linkEnded{cause}
+		l.closed = &EndedError{cause}
 		l.cancel()
 		for _, c := range l.calls { //troupe:maporder each ends a wait of its own
 			c.done.Fail(l.closed)
@@ -251,9 +248,9 @@ func (l *sharedLink) fail(cause error) *linkEnded {
 }
 
 // read reads until the process ends. Its remains are cleared up then.
-func (l *sharedLink) read() {
+func (l *Link) read() {
 	in := bufio.NewScanner(l.proc.Stdout())
-	in.Buffer(make([]byte, 0, 16<<10), maxSharedLine)
+	in.Buffer(make([]byte, 0, 16<<10), maxLine)
 	for in.Scan() {
 		m, err := jsonrpc.DecodeMessage(in.Bytes())
 		if err != nil {
@@ -267,21 +264,21 @@ func (l *sharedLink) read() {
 	}
 	_ = l.fail(cause)
 	l.over.Resolve(struct{}{})
-	_ = l.end(true)
+	_ = l.End(true)
 }
 
-func (l *sharedLink) readErrors() {
+func (l *Link) readErrors() {
 	defer l.stderr.Resolve(struct{}{})
 	from := l.proc.Stderr()
 	if from == nil {
 		return
 	}
-	buf := make([]byte, maxSharedTail)
+	buf := make([]byte, maxTail)
 	for {
 		n, err := from.Read(buf)
 		l.mu.Lock()
 		l.tail = append(l.tail, buf[:n]...)
-		l.tail = l.tail[max(len(l.tail)-maxSharedTail, 0):]
+		l.tail = l.tail[max(len(l.tail)-maxTail, 0):]
 		l.mu.Unlock()
 		if err != nil {
 			return
@@ -289,8 +286,8 @@ func (l *sharedLink) readErrors() {
 	}
 }
 
-// said is the end of stderr, to follow an error.
-func (l *sharedLink) said() string {
+// Said implements [Conn]: the end of stderr, to follow an error.
+func (l *Link) Said() string {
 	const most = 500
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -302,7 +299,7 @@ func (l *sharedLink) said() string {
 }
 
 // take handles a message of the server.
-func (l *sharedLink) take(m jsonrpc.Message) {
+func (l *Link) take(m jsonrpc.Message) {
 	switch m := m.(type) {
 	case *jsonrpc.Response:
 		l.mu.Lock()
@@ -315,9 +312,9 @@ func (l *sharedLink) take(m jsonrpc.Message) {
 		var failed *jsonrpc.Error
 		switch {
 		case errors.As(m.Error, &failed):
-			c.done.Fail(&mcp.RPCError{Code: int(failed.Code), Message: failed.Message, Data: failed.Data})
+			c.done.Fail(failed)
 		case m.Error != nil:
-			c.done.Fail(&mcp.RPCError{Code: mcp.CodeInternal, Message: m.Error.Error()})
+			c.done.Fail(&jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: m.Error.Error()})
 		default:
 			c.done.Resolve(m.Result)
 		}
@@ -327,53 +324,5 @@ func (l *sharedLink) take(m jsonrpc.Message) {
 			return
 		}
 		l.forward(m.Method, m.Params)
-	}
-}
-
-// forward passes a notification on to the session that it is for: progress to the call, a
-// change of a list to all. Others, such as log messages, do not say whose they are, and may
-// come after the answer: they are dropped, because they may be about another session's data.
-func (l *sharedLink) forward(method string, params json.RawMessage) {
-	var to []notifier
-	switch {
-	case method == "notifications/progress":
-		var fields map[string]json.RawMessage
-		var token string
-		if json.Unmarshal(params, &fields) != nil || json.Unmarshal(fields["progressToken"], &token) != nil {
-			return
-		}
-		l.mu.Lock()
-		c := l.tokens[token]
-		l.mu.Unlock()
-		if c == nil {
-			return
-		}
-		fields["progressToken"] = c.token
-		if changed, err := json.Marshal(fields); err == nil {
-			params, to = changed, []notifier{c.notify}
-		}
-	case strings.HasSuffix(method, "/list_changed"):
-		l.mu.Lock()
-		for _, h := range l.views {
-			to = append(to, h.notify)
-		}
-		l.mu.Unlock()
-	}
-	for _, notify := range to {
-		if notify != nil {
-			_ = notify(method, params) // it fails when the session is over, and so is the news
-		}
-	}
-}
-
-// forget sends nothing to a session any more.
-func (l *sharedLink) forget(v *sharedView) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.views {
-		if l.views[i].view == v {
-			l.views = append(l.views[:i:i], l.views[i+1:]...)
-			return
-		}
 	}
 }
