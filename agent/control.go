@@ -103,6 +103,9 @@ func (e *engine) serve(r *Request) {
 			r.Fail(off+" is not enabled for this session", "")
 			return
 		}
+		if e.serveMCP(r, request) {
+			return
+		}
 		if answer, ok := e.document(request); ok {
 			r.Succeed(answer)
 			return

@@ -42,6 +42,7 @@ func (e *engine) play() {
 	if !e.restored {
 		e.restored = true
 		e.restore()
+		e.connectOwn()
 	}
 	for e.exit == nil && !e.rests {
 		e.schedule()

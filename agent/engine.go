@@ -137,7 +137,9 @@ type engine struct {
 	mem        memory
 	turn       *Turn
 	tasks      []*Task
-	state      string // last session_state_changed
+	own        []*mcpServer // servers that the agent itself connects to
+	apart      int          // strands for which the agent's end does not wait
+	state      string       // last session_state_changed
 	spent      float64
 	calls      int // model calls
 	results    int
@@ -163,6 +165,8 @@ func newEngine(l Launch, p Port, cfg Config) *engine {
 	e.session = newSession(e)
 	e.perms = newPermissions(e.flags, e.session.cwd, cfg.Live != nil)
 	e.host = newHost()
+	e.own = ownServers(cfg.Live)
+	e.host.servers = e.own
 	return e
 }
 
@@ -228,7 +232,7 @@ func (e *engine) receive() {
 
 // finished reports whether there is nothing left to do.
 func (e *engine) finished() bool {
-	if e.turn != nil || len(e.strands) > 0 {
+	if e.turn != nil || len(e.strands) > e.apart {
 		return false
 	}
 	return e.leaving || e.eof && len(e.inbox) == 0

@@ -49,7 +49,7 @@ func newSession(e *engine) session {
 type host struct {
 	initialized bool
 	hooks       map[protocol.HookEvent][]protocol.HookMatcher
-	servers     []*mcpServer           // in-process ones, in the order given
+	servers     []*mcpServer           // in-process ones, in the order given, then the agent's own
 	subText     bool                   // forwardSubagentText
 	prompt      *protocol.SystemPrompt // nil: the agent's own
 	addition    string                 // appendSystemPrompt
@@ -87,6 +87,7 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	for _, name := range in.SDKMCPServers {
 		e.host.servers = append(e.host.servers, newMCPServer(name, in.SDKMCPServerManifests[name].ToolsListResult))
 	}
+	e.host.servers = append(e.host.servers, e.own...)
 	answer := e.initializeResponse()
 	if in.MCPServers != nil {
 		answer["mcp_servers_applied"] = true
@@ -230,7 +231,7 @@ func (e *engine) responseCapabilities() []string {
 func (e *engine) initFrame(msg *message) {
 	servers := []any{}
 	for _, s := range e.host.servers {
-		servers = append(servers, Object{"name": s.name, "status": s.status(), "source": "sdk"})
+		servers = append(servers, Object{"name": s.name, "status": s.status(), "source": s.source()})
 	}
 	o := Object{
 		"cwd": e.session.cwd, "tools": e.tools(), "mcp_servers": servers,

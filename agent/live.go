@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // Live is what an agent with a real model says in place of what the engine makes up.
@@ -24,6 +26,15 @@ type Live struct {
 	// Effort is how much the model of that name thinks, in the words of requests; nil, and "":
 	// it does not say.
 	Effort func(model string) string
+	// Servers are MCP servers to which the agent connects when it begins; the first turn waits for
+	// them. nil: the agent has none.
+	Servers []MCPServer
+	// KnownTools are the tools of a server, as in tools/list, that the history knows. The model sees
+	// them if the server cannot be connected to when the agent begins. nil: none.
+	KnownTools func(server string) []json.RawMessage
+	// NewServer makes a server of mcp_set_servers. It returns old if that has the same
+	// configuration; old is nil if there is none of the name. nil: such servers fail.
+	NewServer func(name string, c protocol.MCPServerConfig, old MCPServer) (MCPServer, error)
 }
 
 // ModelMessage is a message of a real model, when it begins.
@@ -273,13 +284,13 @@ type Verdict struct {
 	Unchecked string
 }
 
-// MCPToolInfo is a tool of an in-process MCP server of the host.
+// MCPToolInfo is a tool of an MCP server.
 type MCPToolInfo struct {
 	Server, Name string          // of the server, and of the tool there
 	Tool         json.RawMessage // as in tools/list
 }
 
-// MCPTools returns the tools of the host's in-process servers, in their order.
+// MCPTools returns the tools of the host's in-process servers and of the agent's own, in their order.
 func (l *Lane) MCPTools() (list []MCPToolInfo) {
 	for _, m := range l.e.host.servers {
 		for i, name := range m.tools {

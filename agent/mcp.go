@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// mcpServer is an in-process server of the host, as the engine knows it.
+// mcpServer is a server as the engine knows it: one of the host's process, or of the agent's own.
 type mcpServer struct {
 	name      string
 	tools     []string
@@ -19,6 +18,13 @@ type mcpServer struct {
 	manifest  bool
 	state     string // "", connected, failed, disabled
 	nextID    int    // of the next JSON-RPC request
+
+	own     MCPServer         // nil: it is in the host's process
+	lasting bool              // it is of the configuration: mcp_set_servers does not replace it
+	info    json.RawMessage   // of an own one: what it says of itself
+	failure string            // of an own one: why it is not connected
+	next    []json.RawMessage // of an own one: its tools from the next turn on, if fresh
+	fresh   bool
 }
 
 // newMCPServer takes the tools from a manifest's tools/list result, if there
@@ -33,14 +39,26 @@ func newMCPServer(name string, toolsList json.RawMessage) *mcpServer {
 }
 
 func (m *mcpServer) learn(toolsList json.RawMessage) {
-	var list struct {
+	if tools := toolsIn(toolsList); tools != nil {
+		m.take(tools)
+	}
+}
+
+// toolsIn are the entries of a tools/list; nil: it is none.
+func toolsIn(toolsList json.RawMessage) []json.RawMessage {
+	list := struct {
 		Tools []json.RawMessage `json:"tools"`
-	}
+	}{Tools: []json.RawMessage{}}
 	if json.Unmarshal(toolsList, &list) != nil {
-		return
+		return nil
 	}
+	return list.Tools
+}
+
+// take sets the tools to the entries of a tools/list.
+func (m *mcpServer) take(list []json.RawMessage) {
 	m.tools, m.described = nil, nil
-	for _, raw := range list.Tools {
+	for _, raw := range list {
 		var t struct {
 			Name string `json:"name"`
 		}
@@ -51,8 +69,11 @@ func (m *mcpServer) learn(toolsList json.RawMessage) {
 }
 
 func (m *mcpServer) status() string {
-	if m.state == "" {
+	switch {
+	case m.state == "":
 		return "pending"
+	case m.own != nil && m.state == "connected" && !m.own.Alive():
+		return "failed" // until the next call, which starts it again
 	}
 	return m.state
 }
@@ -73,7 +94,7 @@ func (e *engine) connected() bool {
 // connectServers makes the first contact with the servers of initialize.
 func (e *engine) connectServers(s *Strand) {
 	for _, m := range e.host.servers {
-		if m.state != "" {
+		if m.state != "" || m.own != nil {
 			continue
 		}
 		if m.manifest && e.cfg.Handshake != HandshakeMessages || e.cfg.Handshake == HandshakeManifest {
@@ -88,6 +109,9 @@ func (e *engine) connectServers(s *Strand) {
 
 // handshake is initialize, notifications/initialized, tools/list.
 func (s *Strand) handshake(m *mcpServer) error {
+	if m.own != nil {
+		return s.connect(m)
+	}
 	m.nextID = 0
 	_, err := s.rpc(m, "initialize", Object{
 		"protocolVersion": "2025-11-25", "capabilities": Object{},
@@ -104,7 +128,11 @@ func (s *Strand) handshake(m *mcpServer) error {
 		m.state = "failed"
 		return err
 	}
-	m.learn(list)
+	if s.e.cfg.Live != nil {
+		m.offer(s.e, toolsIn(list))
+	} else {
+		m.learn(list)
+	}
 	m.state = "connected"
 	return nil
 }
@@ -123,7 +151,7 @@ func (l *Lane) MCPTool(name string) (server, tool string, in bool) {
 				return m.name, t, true
 			}
 		}
-		if len(m.tools) == 0 { // a server without a list of tools is assumed to have every tool
+		if len(m.tools) == 0 && m.own == nil { // a server without a list of tools is assumed to have every tool
 			return m.name, rest, true
 		}
 		server, in = m.name, true
@@ -196,7 +224,7 @@ func rpcResult(a Answer) (json.RawMessage, error) {
 // the call is cancelled with notifications/cancelled.
 func (s *Strand) CallMCP(server, tool, toolUseID string, arguments Object, limit time.Duration) (ToolResult, error) {
 	m := s.e.server(server)
-	if m == nil || m.state != "connected" {
+	if m == nil || m.own != nil || m.state != "connected" {
 		return ToolResult{}, &rpcError{"No such tool available: mcp__" + server + "__" + tool}
 	}
 	id := m.nextID
@@ -262,6 +290,10 @@ func (e *engine) mcpStatus(r *Request) {
 			o["serverInfo"] = Object{"name": m.name, "version": "1.0"}
 			o["transport"], o["scope"], o["source"] = "sdk", "dynamic", "sdk"
 		}
+		if m.own != nil {
+			o = m.about(o)
+			o["tools"] = m.toolStates()
+		}
 		list = append(list, o)
 	}
 	key := "mcpServers"
@@ -274,30 +306,15 @@ func (e *engine) mcpStatus(r *Request) {
 // setServers replaces the dynamic servers: those of the host are asked for
 // their tools after the answer.
 func (e *engine) setServers(r *Request, servers map[string]protocol.MCPServerConfig) {
-	before := e.host.servers
-	e.host.servers = nil
-	added, removed := []string{}, []string{}
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if i := slices.IndexFunc(before, func(m *mcpServer) bool { return m.name == name }); i >= 0 {
-			e.host.servers = append(e.host.servers, before[i])
-			continue
-		}
-		added = append(added, name)
-		m := newMCPServer(name, nil)
-		if servers[name].Type != "sdk" {
-			m.state = "failed" // the engine itself starts no server
-		}
-		e.host.servers = append(e.host.servers, m)
-	}
-	for _, m := range before {
-		if e.server(m.name) == nil {
-			removed = append(removed, m.name)
-		}
-	}
-	r.Succeed(Object{"added": added, "removed": removed, "errors": Object{}})
+	added, removed, wrong := e.replace(servers)
+	r.Succeed(Object{"added": added, "removed": removed, "errors": wrong})
 	e.spawn(nil, func(s *Strand) {
 		for _, m := range slices.Clone(e.host.servers) {
-			if m.state == "" && s.handshake(m) != nil {
+			switch {
+			case m.state != "":
+			case m.own != nil:
+				e.spawnApart(func(s *Strand) { _ = s.connect(m) }) // its state says how it went
+			case s.handshake(m) != nil:
 				return
 			}
 		}
@@ -315,6 +332,8 @@ func (e *engine) reconnect(r *Request, name string, enable bool) {
 		r.Fail(`No MCP server registered with the name "`+name+`"`, "")
 	case m == nil:
 		r.Fail("Server not found: "+name, "")
+	case m.own != nil:
+		e.toggle(r, m, enable)
 	case !enable:
 		m.state = "disabled"
 		r.Succeed(nil)

@@ -244,7 +244,7 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 		request["agent_id"] = l.agentID
 	}
 	if server, _, ok := mcpTool(c.Name); ok {
-		request["mcp_server"] = Object{"name": server, "source": "sdk"}
+		request["mcp_server"] = Object{"name": server, "source": e.sourceOf(c.Name)}
 		request["server_policy_ask_only"] = true
 		delete(request, "permission_suggestions")
 	}

@@ -69,6 +69,9 @@ func (t *Turn) play() error {
 	if err := t.s.wait(-1, e.connected); err != nil {
 		return err
 	}
+	if err := t.adoptTools(); err != nil {
+		return err
+	}
 	e.session.prompt = e.ids.uuid()
 	e.setStateOnce("running")
 	_, compact := t.Compacts()
