@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -32,7 +33,8 @@ func (d dialectOf) Traits() dialect.Traits {
 // Validate implements [dialect.Dialect]: options that would do nothing are errors.
 func (d dialectOf) Validate(o *dialect.Input) ([]session.Warning, error) {
 	warnings, err := d.Dialect.Validate(o)
-	return warnings, errors.Join(named(err), unsupported(o))
+	_, wrong := serversOf(o)
+	return warnings, errors.Join(named(err), unsupported(o), wrong)
 }
 
 // named are mistakes in the options, with this agent's name.
@@ -54,6 +56,8 @@ func named(err error) error {
 
 // Launch implements [dialect.Dialect].
 func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
+	_, wrong := serversOf(o)
+	o = plain(o)
 	l, err := d.Dialect.Launch(o)
 	l.Names = []string{Name} // for errors: there is no program
 	// Rules that are too long for an argument would be in a file of settings, which this agent does not read.
@@ -63,7 +67,17 @@ func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
 			l.Args = append(l.Args, flag+strings.Join(rules, ","))
 		}
 	}
-	return l, errors.Join(named(err), unsupported(o))
+	return l, errors.Join(named(err), unsupported(o), wrong)
+}
+
+// Initialize implements [dialect.Dialect].
+func (d dialectOf) Initialize(o *dialect.Input) (json.RawMessage, error) {
+	return d.Dialect.Initialize(plain(o))
+}
+
+// CheckInitialize implements [dialect.Dialect].
+func (d dialectOf) CheckInitialize(o *dialect.Input, response json.RawMessage) error {
+	return d.Dialect.CheckInitialize(plain(o), response)
 }
 
 // unsupported are the options that this agent does not have.
@@ -71,7 +85,6 @@ func unsupported(o *dialect.Input) error {
 	var all []error
 	const noVendor = "is about Claude Code's own files, and this agent reads none of them"
 	const notYet = "is not supported by this agent yet"
-	const noServers = "is about servers that the agent starts, and this one starts none; use SDKMCPServers"
 	const noDialogs = "is about dialogs of Claude Code, and this agent has none"
 	const noProgram = "is about a program, and this agent is none"
 	for _, c := range []struct {
@@ -87,9 +100,6 @@ func unsupported(o *dialect.Input) error {
 		{"Plugins", len(o.Plugins) > 0, noVendor},
 		{"PluginDelivery", o.PluginDelivery != "", noVendor},
 		{"Skills", o.Skills.IsAll() || len(o.Skills.Names()) > 0, noVendor},
-		{"MCPServers", len(o.MCPServers) > 0, noServers},
-		{"MCPConfigPath", o.MCPConfigPath != "", noServers},
-		{"MCPServersDelivery", o.MCPServersDelivery != "", noServers},
 		{"OnUserDialog", o.OnUserDialog != nil, noDialogs},
 		{"SupportedDialogKinds", len(o.SupportedDialogKinds) > 0, noDialogs},
 		{"Betas", len(o.Betas) > 0, "belongs to the endpoint: set it in model.AnthropicConfig"},
@@ -113,7 +123,6 @@ func unsupported(o *dialect.Input) error {
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},
 		{"PromptSuggestions", o.PromptSuggestions, notYet},
-		{"SDKMCPServerConfigs", len(o.SDKMCPServerConfigs) > 0, notYet},
 		{"Sandbox", o.Sandbox != nil, notYet},
 		{"TaskBudget", o.TaskBudget.Or(0) != 0, notYet},
 		{"Title", o.Title != "", notYet},

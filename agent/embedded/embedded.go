@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
@@ -82,7 +83,12 @@ func New(c Config) session.Backend {
 type service struct {
 	Config
 	shared shared
+	logins logins
 }
+
+// Withholds reports whether what the agent starts does not get a variable, since it has a key.
+// Package fleet/sharedmcp asks it.
+func (s *service) Withholds(variable string) bool { return s.withholds(variable) }
 
 // AgentName implements [session.Backend].
 func (*service) AgentName() string { return Name }
@@ -105,8 +111,17 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
 	unset, web, asker := slices.Clone(in.UnsetEnv), allowsWeb(in), in.CanUseTool != nil
+	servers, _ := serversOf(in) // mistakes are reported by the dialect's Validate
+	_, _, asked, _ := toolPolicies(in)
+	timeouts := map[string]time.Duration{}
+	for name, c := range in.SDKMCPServerConfigs {
+		timeouts[name] = c.Timeout
+	}
 	a.NewProgram = func(seams backend.Seams) agent.Program {
-		return &program{cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker}
+		return &program{
+			cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker,
+			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins,
+		}
 	}
 	return a, nil
 }

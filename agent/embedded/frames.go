@@ -45,6 +45,7 @@ const (
 	newMode      = "troupe_mode"         // plan mode has begun, or has ended
 	knownFiles   = "troupe_files"        // what the model knows of files
 	leftOut      = "troupe_left_out"     // old results are left out, to save room
+	serverTools  = "troupe_mcp_tools"    // the tools of the agent's MCP servers
 )
 
 // attached adds what an attachment says to the conversation: what hooks say, what the user
@@ -61,6 +62,8 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		Plan    *bool           `json:"plan"`
 		Files   []noted         `json:"files"`
 		Results []bulk          `json:"results"`
+
+		Servers map[string][]json.RawMessage `json:"servers"`
 	}
 	if protocol.Unmarshal(raw, &a) != nil {
 		return
@@ -74,6 +77,8 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		l.leaveOut(a.Results, a.Text)
 	case surroundings:
 		l.surroundings, l.date = a.Text, a.Date
+	case serverTools:
+		l.servers = a.Servers
 	case knownFiles:
 		for _, f := range a.Files {
 			if l.knows != nil {

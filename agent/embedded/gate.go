@@ -251,7 +251,7 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 	}
 }
 
-// judgeMCP is the gate of a tool of the host's servers: only a rule lets it run unasked.
+// judgeMCP is the gate of a tool of an MCP server: only a rule lets it run unasked.
 func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent.Verdict {
 	return func(p agent.Permissions, in agent.Object) agent.Verdict {
 		g := t.compile(p)
@@ -263,6 +263,8 @@ func (t *talk) judgeMCP(name string) func(agent.Permissions, agent.Object) agent
 			return agent.Verdict{Reason: "rule"}
 		case mine == protocol.BehaviorDeny || g.own == nil && len(p.Deny) > 0:
 			return agent.Verdict{Deny: "Permission to use " + name + " has been denied.", Reason: "rule"}
+		case slices.Contains(t.mustAsk, name):
+			return agent.Verdict{Reason: "rule"}
 		case p.Mode == "bypassPermissions":
 			return agent.Verdict{Allow: true, Reason: "mode"}
 		case mine == protocol.BehaviorAllow:

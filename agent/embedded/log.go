@@ -42,6 +42,8 @@ type log struct {
 
 	surroundings, date string // as they were noted; "": they were not
 
+	servers map[string][]json.RawMessage // tools of the agent's MCP servers, as they were noted last
+
 	used, told []uint64 // hashes of the ids of calls, and of results
 
 	space // what compaction needs

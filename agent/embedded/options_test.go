@@ -26,9 +26,7 @@ import (
 	"github.com/agent-troupe/troupe/transcript/store"
 )
 
-// works are the options that do with this agent what they do with others. OnElicitation is
-// called when a server of the agent asks, and this agent has no such servers; a user interface
-// that is made for all agents sets it.
+// works are the options that do with this agent what they do with others.
 func works() []string {
 	return strings.Fields(`Backend Runtime CanUseTool Policy PermissionTimeout Unattended Hooks SDKMCPServers OnAuthExpired OnElicitation OnEvent
 		OnMessage Stderr Tracer Limits CloseTimeout Graces InterruptGrace MaxRestarts RestartWindow EqualDeaths RestartBackoff
@@ -36,7 +34,7 @@ func works() []string {
 		PlanModeInstructions Thinking MaxThinkingTokens Effort MaxTurns MaxBudgetUSD InitializeTimeout SystemPrompt VerbatimPrompts Tools AllowedTools
 		DisallowedTools PermissionMode AllowDangerouslySkipPermissions Continue Resume ForkSession ResumeSessionAt ResumeDropsTurn
 		SessionID PersistSession SessionStore SessionStoreOptions SettingSources AdditionalDirectories StrictMCPConfig
-		IncludePartialMessages ResolveModelTimeout`)
+		IncludePartialMessages ResolveModelTimeout MCPServers MCPConfigPath MCPServersDelivery SDKMCPServerConfigs`)
 }
 
 // others are the options of another vendor, which this agent has no more than Claude Code.

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"cmp"
+	"encoding/json"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // program is the agent of one session.
@@ -21,6 +23,11 @@ type program struct {
 	unset  []string // variables that Options.UnsetEnv names
 	web    bool     // a rule allows WebFetch
 	asker  bool     // the host answers questions
+
+	servers  map[string]session.MCPServerConfig // external MCP servers
+	mustAsk  []string                           // MCP tools that are asked about in every mode
+	timeouts map[string]time.Duration           // of calls of the host's servers; 0: none
+	logins   *logins
 }
 
 // AgentName implements [agent.Program].
@@ -47,6 +54,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	}
 	all := p.shared.made()
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
+	t.mustAsk, t.timeouts = p.mustAsk, p.timeouts
 	t.counted = lastOf(l.Args, "--max-turns=") != ""
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
@@ -67,7 +75,8 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
 	t.log.file.disk, t.log.knows, t.log.opens = p.seams.Disk, t.hands.remember, t.hands.openLog
 	t.log.takes = t.hands.takes
-	return &conversation{t.hands, &t.log.file, agent.Open(l, port, agent.Config{
+	own := &servers{hands: t.hands, seams: p.seams, logins: p.logins}
+	return &conversation{t.hands, own, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
 		Turn:      t.turn,
@@ -76,8 +85,9 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
-		Live:      &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) }},
-		Init:      all.init, Initialize: all.initialize,
+		Live: &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) },
+			Servers: own.of(p.servers, l.Getenv), NewServer: own.replace, KnownTools: func(name string) []json.RawMessage { return t.log.servers[name] }},
+		Init: all.init, Initialize: all.initialize,
 	})}
 }
 
@@ -85,8 +95,9 @@ func limitsCost(arg string) bool { return strings.HasPrefix(arg, "--max-budget-u
 
 // conversation removes what its tools have kept when it has ended.
 type conversation struct {
-	hands *hands
-	file  *file
+	hands   *hands
+	servers *servers
+	file    *file
 	*agent.Conversation
 }
 
@@ -109,6 +120,7 @@ func (c *conversation) Play() (x agent.Exit, ended bool) {
 
 func (c *conversation) end() {
 	c.file.close(true)
+	c.servers.end()
 	c.hands.remove()
 }
 
@@ -124,7 +136,9 @@ type talk struct {
 	effort     string     // of the options; "": the model's default
 	thinking   int        // tokens; 0: the model's default, below 0: none
 	retries    int        // of a request that may succeed later
-	background bool       // commands can run in the background
+	mustAsk    []string   // MCP tools that are asked about in every mode
+	timeouts   map[string]time.Duration
+	background bool // commands can run in the background
 	hands      *hands
 	gates      *gates // of the turn's last batch of calls; nil before its first
 
@@ -133,7 +147,10 @@ type talk struct {
 	box    []*tool  // the agent's own tools
 	tools  []byte   // of the codec, for the list in named
 	named  []string // names of the tools in tools
-	calls  int      // of the model in the turn
+	offers []string // names of the tools of the turn listed, with those that are seen late
+	mcp    []agent.MCPToolInfo
+	listed *agent.Turn
+	calls  int // of the model in the turn
 	guard  guard
 	turnOf *agent.Turn
 	began  time.Time     // of the turn
@@ -159,11 +176,15 @@ type used struct {
 // private reports whether commands do not get this variable, neither from the environment nor
 // from ~/.bashrc: it has a key, or the options name it.
 func (p *program) private(variable string) bool {
+	return slices.Contains(p.unset, variable) || p.cfg.withholds(variable)
+}
+
+func (c *Config) withholds(variable string) bool {
 	switch variable {
 	case "TROUPE_MODEL_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS":
 		return true
 	}
-	return slices.Contains(p.unset, variable) || slices.ContainsFunc(p.cfg.Profiles.Servers, func(s model.ServerProfile) bool { return s.KeyName == variable })
+	return slices.ContainsFunc(c.Profiles.Servers, func(s model.ServerProfile) bool { return s.KeyName == variable })
 }
 
 // newHands are the hands of an agent that was started like that. Its commands do not get

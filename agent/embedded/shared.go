@@ -132,7 +132,11 @@ type toolList struct {
 
 // is reports whether another list is the same.
 func (l *toolList) is(o *toolList) bool {
-	return l.first == o.first && slices.Equal(l.names, o.names) && slices.EqualFunc(l.mcp, o.mcp, func(a, b agent.MCPToolInfo) bool {
+	return l.first == o.first && slices.Equal(l.names, o.names) && sameTools(l.mcp, o.mcp)
+}
+
+func sameTools(a, b []agent.MCPToolInfo) bool {
+	return slices.EqualFunc(a, b, func(a, b agent.MCPToolInfo) bool {
 		return a.Server == b.Server && a.Name == b.Name && bytes.Equal(a.Tool, b.Tool)
 	})
 }

@@ -119,23 +119,32 @@ func (t *tool) schema() json.RawMessage {
 	return append(b, '}')
 }
 
-// toolList is the encoded list of tools: those of the agent, and of the host's MCP servers.
-// It is encoded again only when it has changed. A tool that is seen late stands at the end.
+// toolList is the encoded list of tools: those of the agent, and of MCP servers. It stays the same
+// for a turn but for tools of the agent that are seen late, which stand at the end. It is encoded
+// again only when it has changed.
 func (t *talk) toolList(l *agent.Lane) []byte {
-	names, late := l.Tools(), []string(nil)
-	for _, own := range t.box {
-		if own.late != nil && slices.Contains(names, own.name) {
-			names = slices.DeleteFunc(names, func(n string) bool { return n == own.name })
-			if own.late(t.hands) {
-				late = append(late, own.name)
-			}
+	changed := t.tools == nil
+	if changed || t.listed != t.turnOf {
+		mcp := l.MCPTools()
+		changed = changed || !sameTools(mcp, t.mcp)
+		t.listed, t.offers, t.mcp = t.turnOf, l.Tools(), mcp
+	}
+	var names, late []string
+	for _, name := range t.offers {
+		i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == name })
+		switch {
+		case i < 0 || t.box[i].late == nil:
+			names = append(names, name)
+		case t.box[i].late(t.hands):
+			late = append(late, name)
 		}
 	}
 	names = append(names, late...)
-	if t.tools != nil && slices.Equal(names, t.named) {
+	if !changed && slices.Equal(names, t.named) {
 		return t.tools
 	}
-	of := toolList{first: t.box[0], names: names, mcp: l.MCPTools()}
+	of := toolList{first: t.box[0], names: names, mcp: t.mcp}
+	t.noteTools(l, t.mcp)
 	t.named, t.tools = names, t.shared.tools(of, func() []byte {
 		var list []model.Tool
 		add := func(isLate bool) {
@@ -185,7 +194,7 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		c.Alone = true
 		c.Judge = t.judgeMCP(b.Name)
 		c.Run = func(s *agent.Strand, in agent.Object) (agent.ToolResult, error) {
-			return s.CallMCP(server, name, b.ID, in, 0)
+			return t.callMCP(s, turn.Lane, server, name, b.Name, b.ID, in)
 		}
 		return c
 	}
