@@ -38,8 +38,8 @@ func (c *Case) Absent(tools []string) string {
 		return "option SettingSources"
 	case c.Settings.Hooks != nil || c.Settings.Sandbox != nil || c.Settings.Permissions.Ask != nil:
 		return "option Settings"
-	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--mcp-config") }):
-		return "option MCPConfigPath"
+	case len(c.servers()) > 0 && !exists("/usr/bin/python3"):
+		return "program python3"
 	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--fallback-model") }):
 		return "option FallbackModel"
 	case slices.Contains(c.Calls(), "WebFetch") && !c.Settings.SkipWebFetchPreflight:
@@ -63,6 +63,11 @@ func (c *Case) Absent(tools []string) string {
 		return "a user who is not root"
 	}
 	return ""
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // guarded reports whether the case has files that its user must not touch: nothing is

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Case is one case: what there is before, what the model says, and, if it was recorded, what
@@ -251,6 +253,22 @@ func (c *Case) at(root string) (*Case, error) {
 		}
 	}
 	return decode(eachLiteral(raw, func(s string) string { return places.ReplaceAllString(s, "${1}"+root+"${2}") }))
+}
+
+// mcpFlag is followed by the MCP servers of a case, in an element of their own.
+const mcpFlag = "--mcp-config"
+
+// servers are the MCP servers of the case.
+func (c *Case) servers() map[string]session.MCPServerConfig {
+	i := slices.Index(c.Flags, mcpFlag)
+	if i < 0 || i+1 == len(c.Flags) {
+		return nil
+	}
+	var config struct {
+		Servers map[string]session.MCPServerConfig `json:"mcpServers"`
+	}
+	_ = json.Unmarshal([]byte(c.Flags[i+1]), &config) // a case without its servers does not pass
+	return config.Servers
 }
 
 // places are paths below /w, which base64 is not.

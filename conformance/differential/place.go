@@ -1,6 +1,7 @@
 package differential
 
 import (
+	_ "embed" // the server
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,11 @@ type Place struct {
 	made int // files
 }
 
+// mcpServer is the server of the cases about MCP.
+//
+//go:embed testdata/mcp-server.py
+var mcpServer []byte
+
 // newPlace makes the directories and files of a case.
 func newPlace(root string, c *Case) (*Place, error) {
 	p := &Place{Root: root, Proj: filepath.Join(root, "proj"), Home: filepath.Join(root, "home"), Tmp: filepath.Join(root, "tmp")}
@@ -35,6 +41,11 @@ func newPlace(root string, c *Case) (*Place, error) {
 	for i := range c.Files {
 		if err := p.add(&c.Files[i]); err != nil {
 			return nil, fmt.Errorf("make %s: %w", c.Files[i].Path, err)
+		}
+	}
+	if len(c.servers()) > 0 {
+		if err := os.WriteFile(filepath.Join(root, "mcp-server.py"), mcpServer, 0o600); err != nil {
+			return nil, err
 		}
 	}
 	for _, s := range c.Setup {

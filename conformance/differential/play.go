@@ -128,9 +128,14 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 	if c.Init.AppendSystemPrompt != "" {
 		o.SystemPrompt = session.SystemPrompt{Preset: true, Append: c.Init.AppendSystemPrompt}
 	}
-	for _, f := range c.Flags {
+	o.MCPServers = c.servers()
+	for i, f := range c.Flags {
 		name, value, _ := strings.Cut(f, "=")
+		if i > 0 && c.Flags[i-1] == mcpFlag {
+			continue // it is the value
+		}
 		switch name {
+		case mcpFlag: // see servers
 		case "--model":
 			o.Model = value
 		case "--add-dir":
