@@ -2,6 +2,7 @@ package simtests
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -37,6 +38,11 @@ type Embedded struct {
 	Config embedded.Config
 	// Run is what a command does. Without it, a command prints nothing and succeeds at once.
 	Run func(command string) Ran
+	// Tools are those of each MCP server on stdio in the options; nil: their commands are those of
+	// Run. Tool is what a call does: Output is its result, and with a Code that is not 0 the server
+	// dies. Without it a call succeeds at once.
+	Tools []string
+	Tool  func(name string, arguments json.RawMessage) Ran
 	// Unasked are beginnings of commands that may run without permission. All else that
 	// changes something has to be allowed by CanUseTool, if the options have one and neither
 	// rules nor a mode.

@@ -38,6 +38,9 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	for _, text := range slices.Concat(c.Args, c.Env) {
 		w.loops.secret("the environment or the arguments of a command", text)
 	}
+	if m.e.Tools != nil && c.Path != "/bin/bash" {
+		return s.serves(c)
+	}
 	command := ""
 	u := m.effect(func(u *use) bool {
 		if u.command != "" && slices.Contains(c.Args, u.command) {
@@ -95,7 +98,7 @@ func command1(args []string) string {
 // running are the commands that run, with those in the background or without; mu is held.
 func (m *mind) running(background bool) (all []string) {
 	for _, p := range m.procs {
-		if p.there() && (background || p.use == nil || !p.use.background) {
+		if p.there() && (background || p.in == nil && (p.use == nil || !p.use.background)) {
 			name := "a command"
 			if p.use != nil {
 				name = p.use.command
@@ -110,6 +113,7 @@ func (m *mind) running(background bool) (all []string) {
 type shell struct {
 	m      *mind
 	use    *use
+	in     io.WriteCloser // of an MCP server; nil: it is a command
 	exited chan struct{}
 
 	timer   session.Timer
@@ -162,8 +166,13 @@ func (p *shell) exits(s session.ExitStatus) {
 	p.tell()
 }
 
-func (p *shell) PID() int                { return 0 }
-func (p *shell) Stdin() io.WriteCloser   { return stdinOf{} }
+func (p *shell) PID() int { return 0 }
+func (p *shell) Stdin() io.WriteCloser {
+	if p.in != nil {
+		return p.in
+	}
+	return stdinOf{}
+}
 func (p *shell) Stdout() io.Reader       { return p }
 func (p *shell) Stderr() io.Reader       { return nil }
 func (p *shell) Exited() <-chan struct{} { return p.exited }

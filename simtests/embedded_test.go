@@ -199,6 +199,9 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 	if w.Rand().IntN(3) == 0 {
 		o.SDKMCPServers = []*sdk.MCPServer{s.shop(w)}
 	}
+	if e.Tools != nil {
+		o.SDKMCPServers, o.MCPServers = nil, map[string]sdk.MCPServerConfig{"shop": {Command: "shop-server"}}
+	}
 	if w.Rand().IntN(4) == 0 {
 		o.MaxBudgetUSD = sdk.Some(0.0004 * float64(1+w.Rand().IntN(12)))
 	}
