@@ -84,8 +84,8 @@ func (s *servers) replace(name string, c protocol.MCPServerConfig, old agent.MCP
 	if err := protocol.Unmarshal(raw, &config); err != nil {
 		return nil, err
 	}
-	if err := usable(name, &config); err != nil {
-		return nil, err
+	if field, what := unusable(name, &config); what != "" {
+		return nil, errors.New(strings.TrimSpace(field + " " + what))
 	}
 	if before, ok := old.(*server); ok && before != nil {
 		a, _ := protocol.Marshal(before.config) // it was JSON, or is plain data

@@ -27,12 +27,13 @@ type web struct {
 	auth    bool
 	token   string   // that it takes
 	seen    []string // Authorization headers, and X-Key
-	codes   map[string]string
+
+	refreshed int // tokens
 }
 
 func newWeb(t *testing.T, sse, auth bool) *web {
 	t.Helper()
-	w := &web{auth: auth, token: "first-token", codes: map[string]string{}}
+	w := &web{auth: auth, token: "first-token"}
 	w.restart(t, sse)
 	mux := http.NewServeMux()
 	w.Server = httptest.NewServer(mux)
@@ -58,14 +59,19 @@ func newWeb(t *testing.T, sse, auth bool) *web {
 		_ = json.NewEncoder(rw).Encode(in)
 	})
 	mux.HandleFunc("/token", func(rw http.ResponseWriter, r *http.Request) {
-		if r.FormValue("code") != "code-1" || r.FormValue("code_verifier") == "" {
+		again := r.FormValue("grant_type") == "refresh_token" && r.FormValue("refresh_token") == "refresh-1"
+		if !again && (r.FormValue("code") != "code-1" || r.FormValue("code_verifier") == "") {
 			http.Error(rw, `{"error":"invalid_grant"}`, http.StatusBadRequest)
 			return
 		}
 		w.mu.Lock()
 		token := w.token
+		if again {
+			w.refreshed++
+		}
 		w.mu.Unlock()
-		answerJSON(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600})(rw, r)
+		// A token of five seconds counts as expired at once: each request gets another one.
+		answerJSON(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 5, "refresh_token": "refresh-1"})(rw, r)
 	})
 	return w
 }
@@ -193,6 +199,10 @@ func TestALoginToAServer(t *testing.T) {
 	assert.Equal(t, "connected", status(t, c).Status)
 	ask(t, c, more)
 	assert.Contains(t, seen.last(), "pid ")
+
+	w.mu.Lock()
+	assert.Positive(t, w.refreshed, "the token was renewed")
+	w.mu.Unlock()
 
 	next := *o
 	other := open(t, &next)

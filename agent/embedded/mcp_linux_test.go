@@ -410,7 +410,7 @@ func TestAFileOfServers(t *testing.T) {
 	o.MCPConfigPath = "mcp.json"
 	ask(t, open(t, o), mine)
 	assert.Contains(t, seen.last(), "pid "+noted(t, dir, "starts")[0])
-	for path, want := range map[string]string{"none.json": "cannot be read", "bad.json": "cannot be read", "odd.json": `server "x" (embedded): has HeadersHelper`} {
+	for path, want := range map[string]string{"none.json": "cannot be read", "bad.json": "cannot be read", "odd.json": `mcpServers["x"].HeadersHelper (embedded): is not run`} {
 		require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "bad.json"), []byte("[]"), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "odd.json"), []byte(`{"mcpServers":{"x":{"type":"http","url":"http://h","headersHelper":"p"}}}`), 0o600))
 		o.MCPConfigPath = path
@@ -418,5 +418,31 @@ func TestAFileOfServers(t *testing.T) {
 		require.ErrorAs(t, err, new(*sdk.ConfigError), path)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, "MCPConfigPath")
+	}
+}
+
+// What this agent cannot use of a server's configuration is an error that names the field.
+func TestConfigurationsOfServersThatAreErrors(t *testing.T) {
+	t.Parallel()
+	const url = "http://localhost:1/mcp"
+	for _, tt := range []struct {
+		field, what string
+		c           sdk.MCPServerConfig
+	}{
+		{"Extra", `has "cwd", "icon", which`, sdk.MCPServerConfig{Command: "x", Extra: map[string]json.RawMessage{"icon": []byte(`1`), "cwd": []byte(`"/"`)}}},
+		{"OAuth", `has "xaa", which`, sdk.MCPServerConfig{Type: "http", URL: url, OAuth: []byte(`{"clientId":"a","xaa":true}`)}},
+		{"OAuth", "is no object", sdk.MCPServerConfig{Type: "http", URL: url, OAuth: []byte(`[]`)}},
+		{"OAuth", "is for servers of type http", sdk.MCPServerConfig{Command: "x", OAuth: []byte(`{}`)}},
+		{"OAuth", "callbackPort 70000", sdk.MCPServerConfig{Type: "http", URL: url, OAuth: []byte(`{"callbackPort":70000}`)}},
+		{"AlwaysLoad", "is false", sdk.MCPServerConfig{Command: "x", AlwaysLoad: session.Some(false)}},
+		{"HeadersHelper", "is not run", sdk.MCPServerConfig{Type: "http", URL: url, HeadersHelper: "p"}},
+	} {
+		o, _ := logged(t)
+		o.MCPServers = map[string]sdk.MCPServerConfig{"db": tt.c}
+		_, err := connect(t, o)
+		var wrong *sdk.ConfigError
+		require.ErrorAs(t, err, &wrong, tt.what)
+		assert.Equal(t, `MCPServers["db"].`+tt.field, wrong.Option)
+		assert.Contains(t, wrong.Problem, tt.what)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/base/wire"
 	"github.com/agent-troupe/troupe/internal/mcpclient"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -22,10 +23,19 @@ type logins struct {
 
 type loginKey struct{ url, client, secret string }
 
-// client is what MCPServerConfig.OAuth says of a client that is registered.
+// client is MCPServerConfig.OAuth: a client that is registered, and the port of [mcpclient.DefaultRedirect].
 type client struct {
 	ID     string `json:"clientId"`
 	Secret string `json:"clientSecret"`
+	Port   int    `json:"callbackPort"`
+
+	Extra map[string]json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON decodes a client. Keys that are not known go to Extra.
+func (c *client) UnmarshalJSON(b []byte) error {
+	type plain client
+	return wire.UnmarshalWith(protocol.Unmarshal, b, (*plain)(c), &c.Extra)
 }
 
 func (l *logins) of(exec session.Executor, url string, config json.RawMessage) *mcpclient.Login {
@@ -75,7 +85,16 @@ func (m *server) Login(ctx context.Context, redirect string) (string, error) {
 	if before != nil {
 		before()
 	}
-	return m.remote.Login.Begin(ctx, live, m.remote, redirect)
+	return m.remote.Login.Begin(ctx, live, m.remote, m.redirect(redirect))
+}
+
+// redirect is where the browser goes after a login: where the host says, or to the port of the configuration.
+func (m *server) redirect(asked string) string {
+	var c client
+	if asked != "" || len(m.config.OAuth) == 0 || protocol.Unmarshal(m.config.OAuth, &c) != nil || c.Port == 0 {
+		return asked
+	}
+	return fmt.Sprintf("http://localhost:%d/callback", c.Port)
 }
 
 // FinishLogin implements [agent.MCPServer].

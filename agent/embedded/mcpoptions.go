@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-troupe/troupe/dialect"
@@ -40,13 +42,13 @@ func serversOf(o *dialect.Input) (map[string]session.MCPServerConfig, error) {
 		if err != nil {
 			return nil, problem("MCPConfigPath", "cannot be read: "+withoutPath(err), "name a file with a JSON object that has mcpServers")
 		}
-		all, at = file.Servers, "MCPConfigPath: server %q"
+		all, at = file.Servers, "MCPConfigPath: mcpServers[%q]"
 	}
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
-		if err := usable(name, &c); err != nil {
-			wrong = append(wrong, problem(fmt.Sprintf(at, name), err.Error(), "leave it out"))
+		if field, what := unusable(name, &c); what != "" {
+			wrong = append(wrong, problem(strings.TrimSuffix(fmt.Sprintf(at, name)+"."+field, "."), what, "leave it out"))
 		}
 	}
 	return all, errors.Join(wrong...)
@@ -59,30 +61,49 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// usable says why a server cannot be used, or nil.
-func usable(name string, c *session.MCPServerConfig) error {
-	var o client
+// unusable says which field of a server's configuration this agent cannot use, and why; "", "": it
+// can use all of it.
+func unusable(name string, c *session.MCPServerConfig) (field, what string) {
+	web := c.Type == "sse" || c.Type == "http"
 	switch {
 	case name == "":
-		return errors.New("has no name")
-	case c.Type == "sse" || c.Type == "http":
-		if c.URL == "" {
-			return errors.New("has no URL")
-		}
-	case c.Type != "" && c.Type != "stdio":
-		return fmt.Errorf("has the type %q, which this agent does not have: stdio, sse and http", c.Type)
-	case c.Command == "":
-		return errors.New("has no command")
-	}
-	switch {
+		return "", "has no name"
+	case !web && c.Type != "" && c.Type != "stdio":
+		return "Type", fmt.Sprintf("is %q, which this agent does not have: stdio, sse and http", c.Type)
+	case web && c.URL == "":
+		return "URL", "is empty"
+	case !web && c.Command == "":
+		return "Command", "is empty"
 	case c.HeadersHelper != "":
-		return errors.New("has HeadersHelper, which this agent does not run; set Headers")
+		return "HeadersHelper", "is not run by this agent; set Headers"
 	case !c.AlwaysLoad.Or(true):
-		return errors.New("has AlwaysLoad: false, and this agent has no search for tools")
-	case len(c.OAuth) > 0 && protocol.Unmarshal(c.OAuth, &o) != nil:
-		return errors.New("has an OAuth that is no object with clientId and clientSecret")
+		return "AlwaysLoad", "is false, and this agent has no search for tools"
+	case len(c.Extra) > 0:
+		return "Extra", "has " + quotedKeys(c.Extra) + ", which this agent does not know"
+	case len(c.OAuth) == 0:
+		return "", ""
 	}
-	return nil
+	var o client
+	switch {
+	case c.Type != "http":
+		return "OAuth", "is for servers of type http"
+	case protocol.Unmarshal(c.OAuth, &o) != nil:
+		return "OAuth", "is no object with clientId, clientSecret and callbackPort"
+	case len(o.Extra) > 0:
+		return "OAuth", "has " + quotedKeys(o.Extra) + ", which this agent does not know"
+	case o.Port < 0 || o.Port > math.MaxUint16:
+		return "OAuth", fmt.Sprintf("has the callbackPort %d, which is no port", o.Port)
+	}
+	return "", ""
+}
+
+// quotedKeys names the keys of an object.
+func quotedKeys(extra map[string]json.RawMessage) string {
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		keys = append(keys, strconv.Quote(key))
+	}
+	return strings.Join(keys, ", ")
 }
 
 // expander puts variables of the session's environment in place of ${NAME} and ${NAME:-default},

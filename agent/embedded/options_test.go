@@ -317,6 +317,20 @@ func projectOf(t *testing.T, _ *store.Memory, cwd string) string {
 	}, cwd)
 }
 
+// tick waits until files that are written have a later time than those that were.
+func tick(t *testing.T) {
+	t.Helper()
+	probe := filepath.Join(t.TempDir(), "probe")
+	written := func() time.Time {
+		require.NoError(t, os.WriteFile(probe, []byte("x"), 0o600))
+		info, err := os.Stat(probe)
+		require.NoError(t, err)
+		return info.ModTime()
+	}
+	for before := written(); !written().After(before); {
+	}
+}
+
 // Continue is the last session of the directory; without one it is an error.
 func TestContinue(t *testing.T) {
 	t.Parallel()
@@ -330,6 +344,7 @@ func TestContinue(t *testing.T) {
 	o.Continue = false
 	_, err = sdk.Run(ctx, mine, o)
 	require.NoError(t, err)
+	tick(t)
 	second, err := sdk.Run(ctx, "second", o)
 	require.NoError(t, err)
 	o.Continue = true

@@ -44,8 +44,9 @@ func (l *Link) lapse(id jsonrpc.ID, v Caller) {
 	l.lapsed[id] = lapsed{v, now.Add(lapseLimit)}
 }
 
-// speaker is the one whom a question is for: the owner, or the one session whose call is open, or nil if there is not exactly one. A call of another
-// session that was given up may be what the server asks about, too.
+// speaker is the one whom a question is for: the owner, or the one session whose call is open, or
+// nil if there is not exactly one. A call of another session that was given up may be what the
+// server asks about, too.
 func (l *Link) speaker() Caller {
 	if l.owner != nil {
 		return l.owner
@@ -73,8 +74,8 @@ func (l *Link) speaker() Caller {
 	return found.view
 }
 
-// End implements [Conn]: it ends the process and all that it has started, and returns when they are gone. now:
-// without giving it time to end by itself.
+// End implements [Conn]: it ends the process and all that it has started, and returns when they
+// are gone. now: without giving it time to end by itself.
 func (l *Link) End(now bool) error {
 	l.mu.Lock()
 	if l.stopping {
