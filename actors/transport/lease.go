@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -21,8 +22,10 @@ type Leases interface {
 type lease struct {
 	id      string // of the session whose lease is held; "": none is
 	release func()
-	named   string // the session that the agent has named last
-	busy    bool   // a task gets the lease of that one
+	named   string             // the session that the agent has named last
+	task    chan struct{}      // closed when the task that gets the lease of that one has ended; nil: there is none
+	stop    context.CancelFunc // ends that task
+	over    bool               // no process is left: no lease is kept any more
 }
 
 // hold gets the right to run the agent's session id, before the process is started.
@@ -52,7 +55,7 @@ func (k *Link) acquire(ctx context.Context, id string) (release func(), err erro
 func (k *Link) keep(id string, release func()) {
 	k.mu.Lock()
 	old := release // a link that is gone keeps none
-	if k.phase != machine.Gone {
+	if !k.lease.over {
 		old = k.lease.release
 		k.lease.id, k.lease.release = id, release
 	}
@@ -71,9 +74,15 @@ func (k *Link) Named(id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lease.named = id
-	if !k.lease.busy && !strings.EqualFold(id, k.lease.id) {
-		k.lease.busy = true
-		k.cfg.Exec.Go(k.follow)
+	if k.lease.task == nil && !k.lease.over && !strings.EqualFold(id, k.lease.id) {
+		done := make(chan struct{})
+		ctx, stop := context.WithCancel(k.life)
+		k.lease.task, k.lease.stop = done, stop
+		k.cfg.Exec.Go(func() {
+			defer close(done)
+			defer stop()
+			k.follow(ctx)
+		})
 	}
 }
 
@@ -84,19 +93,19 @@ func (k *Link) lost(err error) {
 }
 
 // follow gets the lease of the session that the agent has named last.
-func (k *Link) follow() {
+func (k *Link) follow(ctx context.Context) {
 	for {
 		k.mu.Lock()
 		id := k.lease.named
-		if k.phase == machine.Gone || strings.EqualFold(id, k.lease.id) {
-			k.lease.busy = false
+		if k.lease.over || strings.EqualFold(id, k.lease.id) {
+			k.lease.task = nil
 			k.mu.Unlock()
 			return
 		}
 		k.mu.Unlock()
-		release, err := k.acquire(k.life, id)
+		release, err := k.acquire(ctx, id)
 		if err != nil { // the agent is ended, so nothing follows
-			if k.life.Err() == nil {
+			if ctx.Err() == nil {
 				k.cfg.Session(machine.Unusable{Err: err})
 			}
 			return
@@ -105,8 +114,19 @@ func (k *Link) follow() {
 	}
 }
 
-// giveBack gives the lease back: no process is left.
+// giveBack gives the lease back: no process is left. The task that gets the next one is ended
+// first, so that nobody has a lease of the session when its end is seen.
 func (k *Link) giveBack() {
+	k.mu.Lock()
+	k.lease.over = true
+	task, stop := k.lease.task, k.lease.stop
+	k.mu.Unlock()
+	if task != nil {
+		stop()
+		limit, cancel := kernel.WithTimeout(context.Background(), k.cfg.Clock, &session.TimeoutError{What: "Leases.Acquire", Limit: k.cfg.Graces.Sweep})
+		_ = k.cfg.Exec.Await(limit, task) // an implementation that ignores its context does not hold up the end
+		cancel()
+	}
 	k.mu.Lock()
 	release := k.lease.release
 	k.lease.release = nil

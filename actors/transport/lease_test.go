@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -13,17 +14,17 @@ import (
 type counted struct {
 	held map[string]bool
 	most int
-	lost func(error) // of the last one
-	then func()      // runs when one was got
+	lost func(error)           // of the last one
+	then func(context.Context) // runs when one was got
 	ever int
 }
 
-func (c *counted) Acquire(_ context.Context, id string, lost func(error)) (func(), error) {
+func (c *counted) Acquire(ctx context.Context, id string, lost func(error)) (func(), error) {
 	c.held[id], c.lost = true, lost
 	c.ever++
 	c.most = max(c.most, len(c.held))
 	if c.then != nil {
-		c.then()
+		c.then(ctx)
 	}
 	return func() { delete(c.held, id) }, nil
 }
@@ -59,6 +60,39 @@ func TestAnAgentThatNamesManySessions(t *testing.T) {
 	require.Empty(t, leases.held, "no process is left that could be in it")
 }
 
+// TestALeaseThatComesAfterTheProcess is given back before the end of the link is seen: who waits
+// for it may go on in the session at once.
+func TestALeaseThatComesAfterTheProcess(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		takes time.Duration // of an Acquire, from the end of its context on
+		held  bool
+	}{"soon": {time.Millisecond, false}, "never": {time.Hour, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leases := &counted{held: make(map[string]bool)}
+			r := newRig(t, func(_ *rig, s *setup) { s.link.Leases, s.link.SessionID = leases, "first" })
+			r.up()
+			asked := make(chan struct{})
+			leases.then = func(ctx context.Context) {
+				close(asked)
+				_ = r.sched.Await(ctx, make(chan struct{}))
+				got := make(chan struct{})
+				r.sched.AfterFunc(tt.takes, func() { close(got) })
+				_ = r.sched.Await(context.Background(), got)
+			}
+			r.Named("second")
+			require.NoError(t, r.sched.Await(context.Background(), asked))
+			r.Abort()
+			require.NoError(t, r.sched.Await(context.Background(), r.Done()))
+			require.Equal(t, tt.held, leases.held["second"])
+			require.False(t, leases.held["first"])
+			r.pass(2 * time.Hour)
+			require.Empty(t, leases.held)
+		})
+	}
+}
+
 // TestALeaseThatIsLost kills the process, or ends its launch, and says why first.
 func TestALeaseThatIsLost(t *testing.T) {
 	t.Parallel()
@@ -72,7 +106,7 @@ func TestALeaseThatIsLost(t *testing.T) {
 				r.up()
 				leases.lost(errLost)
 			} else {
-				leases.then = func() { leases.lost(errLost) }
+				leases.then = func(context.Context) { leases.lost(errLost) }
 				r.launch()
 			}
 			r.settle()

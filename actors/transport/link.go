@@ -295,6 +295,7 @@ func (k *Link) sweep() error {
 
 // end ends the link. note writes down how, under mu.
 func (k *Link) end(note func()) {
+	k.giveBack() // before another process of the session asks
 	k.mu.Lock()
 	note()
 	k.phase = machine.Gone
@@ -307,7 +308,6 @@ func (k *Link) end(note func()) {
 	k.cfg.Router(nil, machine.OutputEnded{})
 	k.cancel(errExited)
 	k.stopRead(errExited)
-	k.giveBack() // before another process of the session asks
 	k.moved()
 }
 
