@@ -27,13 +27,13 @@ type Live struct {
 	// it does not say.
 	Effort func(model string) string
 	// Servers are MCP servers to which the agent connects when it begins; the first turn waits for
-	// them. nil: the agent has none.
+	// them. nil: the agent connects to no server.
 	Servers []MCPServer
 	// KnownTools are the tools of a server, as in tools/list, that the history knows. The model sees
 	// them if the server cannot be connected to when the agent begins. nil: none.
 	KnownTools func(server string) []json.RawMessage
 	// NewServer makes a server of mcp_set_servers. It returns old if that has the same
-	// configuration; old is nil if there is none of the name. nil: such servers fail.
+	// configuration; old is nil if there is no server of that name. nil: such servers fail.
 	NewServer func(name string, c protocol.MCPServerConfig, old MCPServer) (MCPServer, error)
 }
 

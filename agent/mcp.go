@@ -19,7 +19,7 @@ type mcpServer struct {
 	state     string // "", connected, failed, disabled
 	nextID    int    // of the next JSON-RPC request
 
-	own     MCPServer         // nil: it is in the host's process
+	own     MCPServer         // nil if it is in the host's process
 	lasting bool              // it is of the configuration: mcp_set_servers does not replace it
 	info    json.RawMessage   // of an own one: what it says of itself
 	failure string            // of an own one: why it is not connected
@@ -44,7 +44,7 @@ func (m *mcpServer) learn(toolsList json.RawMessage) {
 	}
 }
 
-// toolsIn are the entries of a tools/list; nil: it is none.
+// toolsIn are the entries of a tools/list; nil if it cannot be read.
 func toolsIn(toolsList json.RawMessage) []json.RawMessage {
 	list := struct {
 		Tools []json.RawMessage `json:"tools"`

@@ -31,7 +31,7 @@ type MCPServer interface {
 	// Request sends the server a request, such as tools/call, for which it is connected again if it
 	// has died. ask asks the host what the server asks meanwhile, and waits for the answer.
 	Request(ctx context.Context, ask func(context.Context, Object) (Answer, error), method string, params Object) (json.RawMessage, error)
-	// Login begins a login; authURL is what a person has to open, "" if nobody has to. FinishLogin
+	// Login begins a login; authURL is what a person has to open, "" if no login is needed. FinishLogin
 	// ends it with the URL to which the browser was sent, and Logout forgets it.
 	Login(ctx context.Context, redirectURI string) (authURL string, err error)
 	FinishLogin(ctx context.Context, callbackURL string) error

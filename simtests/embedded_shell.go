@@ -113,7 +113,7 @@ func (m *mind) running(background bool) (all []string) {
 type shell struct {
 	m      *mind
 	use    *use
-	in     io.WriteCloser // of an MCP server; nil: it is a command
+	in     io.WriteCloser // of an MCP server; nil for a command
 	exited chan struct{}
 
 	timer   session.Timer

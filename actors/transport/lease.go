@@ -23,7 +23,7 @@ type lease struct {
 	id      string // of the session whose lease is held; "": none is
 	release func()
 	named   string             // the session that the agent has named last
-	task    chan struct{}      // closed when the task that gets the lease of that one has ended; nil: there is none
+	task    chan struct{}      // closed when the task that gets the lease of that one has ended; nil if no task does
 	stop    context.CancelFunc // ends that task
 	over    bool               // no process is left: no lease is kept any more
 }
@@ -115,7 +115,7 @@ func (k *Link) follow(ctx context.Context) {
 }
 
 // giveBack gives the lease back: no process is left. The task that gets the next one is ended
-// first, so that nobody has a lease of the session when its end is seen.
+// first, so that the session has no lease any more when its end is seen.
 func (k *Link) giveBack() {
 	k.mu.Lock()
 	k.lease.over = true

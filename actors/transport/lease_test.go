@@ -60,8 +60,8 @@ func TestAnAgentThatNamesManySessions(t *testing.T) {
 	require.Empty(t, leases.held, "no process is left that could be in it")
 }
 
-// TestALeaseThatComesAfterTheProcess is given back before the end of the link is seen: who waits
-// for it may go on in the session at once.
+// TestALeaseThatComesAfterTheProcess is given back before the end of the link is seen: another
+// process may use the session at once.
 func TestALeaseThatComesAfterTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

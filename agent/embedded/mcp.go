@@ -176,7 +176,7 @@ func (s *servers) end() {
 		m.mu.Unlock()
 		s.seams.Exec.Go(func() {
 			defer close(gone[i])
-			_ = m.client.Stop() // the runtime sweeps what is left
+			_ = m.client.Stop() // the runtime sweeps the rest
 		})
 	}
 	for _, g := range gone {
@@ -190,7 +190,7 @@ type server struct {
 	name   string
 	config session.MCPServerConfig
 	client *mcpclient.Server
-	remote *mcpclient.Remote // nil: it is a process
+	remote *mcpclient.Remote // nil if the server is a process
 
 	mu    sync.Mutex
 	known mcpclient.Conn // the one whose tools the model has
@@ -198,7 +198,7 @@ type server struct {
 	stale bool      // it has said that its tools have changed
 	asks  []*asking // of the calls that are open, the last one last
 
-	endLogin func() // ends the login that this session has begun; nil: it has begun none
+	endLogin func() // ends the login that this session has begun; nil if it has begun no login
 }
 
 // asking is how an open call asks the host.

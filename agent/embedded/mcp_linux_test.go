@@ -125,7 +125,7 @@ func pidOf(t *testing.T, text string) int {
 	return pid
 }
 
-// A server that does not start is reported, and the turn goes on without it; a breaker keeps it from
+// A server that does not start is reported, and the turn continues without it; a breaker keeps it from
 // being started again and again.
 func TestAServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
@@ -421,7 +421,7 @@ func TestAFileOfServers(t *testing.T) {
 	}
 }
 
-// What this agent cannot use of a server's configuration is an error that names the field.
+// A field of a server's configuration that this agent cannot use is an error that names it.
 func TestConfigurationsOfServersThatAreErrors(t *testing.T) {
 	t.Parallel()
 	const url = "http://localhost:1/mcp"

@@ -109,8 +109,8 @@ func (t *talk) shownMCP(s *agent.Strand, server, name string, r *mcpResult) (age
 	return done, nil
 }
 
-// blocksMCP makes blocks for the model. What the API does not take is saved to a file, whose path
-// the model reads.
+// blocksMCP makes blocks for the model. Data that the API does not take is saved to a file, whose
+// path the model reads.
 func (h *hands) blocksMCP(ctx context.Context, server string, blocks []mcpBlock) (agent.ToolResult, error) {
 	var out []any
 	var texts []string

@@ -30,7 +30,7 @@ func TestServeMCP(*testing.T) {
 		fmt.Fprintln(os.Stderr, "no database")
 		os.Exit(3)
 	}
-	for os.Getenv("LATE") != "" { // until somebody says so
+	for os.Getenv("LATE") != "" { // until the test says so
 		if _, err := os.Stat(filepath.Join(dir, "go")); err == nil {
 			break
 		}

@@ -255,7 +255,7 @@ func (c *Case) at(root string) (*Case, error) {
 	return decode(eachLiteral(raw, func(s string) string { return places.ReplaceAllString(s, "${1}"+root+"${2}") }))
 }
 
-// mcpFlag is followed by the MCP servers of a case, in an element of their own.
+// mcpFlag is followed by the MCP servers of a case, in a separate element.
 const mcpFlag = "--mcp-config"
 
 // servers are the MCP servers of the case.

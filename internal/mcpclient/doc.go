@@ -7,5 +7,5 @@
 // sessions share a server (fleet/sharedmcp), and what a model reads of it (agent/embedded).
 //
 // A server on stdio stands on the kernel's seams alone. One at a URL is go-sdk's client, which
-// has goroutines and timers of its own, so no simulation runs it.
+// starts goroutines and timers itself, so no simulation runs it.
 package mcpclient

@@ -16,13 +16,13 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// ErrNeedsLogin says that a server wants a login, and there is none.
+// ErrNeedsLogin says that a server wants a login, and has no valid one.
 var ErrNeedsLogin = errors.New("the MCP server wants a login")
 
 // errNoLogin says that a login ends that has not begun.
 var errNoLogin = errors.New("no login to this MCP server has begun, or it is over; begin one")
 
-// DefaultRedirect is where the browser goes after a login, if nobody says. Nothing listens there:
+// DefaultRedirect is where the browser goes after a login, if the caller names no address. Nothing listens there:
 // the address that the browser shows is what ends the login.
 const DefaultRedirect = "http://localhost:3118/callback"
 
@@ -35,7 +35,7 @@ type Login struct {
 	ClientID, ClientSecret string
 
 	mu      sync.Mutex
-	handler *auth.AuthorizationCodeHandler // nil: nobody has logged in, and nobody is about to
+	handler *auth.AuthorizationCodeHandler // nil before the first login has begun
 	flow    *flow                          // the login that is under way; nil: none
 	refused bool                           // a request was refused for want of a login
 }

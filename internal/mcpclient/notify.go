@@ -19,7 +19,7 @@ type heard struct {
 // Listen implements [Conn].
 func (l *Link) Listen(v Caller, notify Notify) {
 	if l.hear(v, notify) && notify != nil {
-		_ = notify(toolsChanged, nil) // there is nobody to tell
+		_ = notify(toolsChanged, nil) // an error here has no reader
 	}
 }
 

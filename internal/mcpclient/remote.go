@@ -28,7 +28,7 @@ type Remote struct {
 	Owner     Caller
 	// Roots are URLs of directories that the server may ask for.
 	Roots func() []string
-	// Login is that of the server; nil: it has none, and 401 is an error like others.
+	// Login is that of the server. Without a Login, the status 401 is an error like others.
 	Login *Login
 }
 
@@ -268,7 +268,7 @@ func (c *remoteConn) heard() {
 	c.unheard = notify == nil
 	c.mu.Unlock()
 	if notify != nil {
-		_ = notify(toolsChanged, nil) // there is nobody to tell
+		_ = notify(toolsChanged, nil) // an error here has no reader
 	}
 }
 

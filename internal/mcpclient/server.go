@@ -25,7 +25,7 @@ type Conn interface {
 	// Tools asks for tools/list again.
 	Tools(ctx context.Context) (json.RawMessage, error)
 	// Call sends a request and waits for its answer. notify gets the progress of the call, if its
-	// params have a token; nil: nobody does. An error of the server is a *[jsonrpc.Error]; after the
+	// params have a token; it may be nil. An error of the server is a *[jsonrpc.Error]; after the
 	// end of the connection it is an *[EndedError].
 	Call(ctx context.Context, from Caller, notify Notify, method string, params json.RawMessage) (json.RawMessage, error)
 	// Listen passes changes of the server's lists on to the caller from now on, and Forget nothing
@@ -85,7 +85,7 @@ type Config struct {
 	Closed error         // why calls fail after Stop
 	// Command is the process; nil: Dial connects.
 	Command *Command
-	// Dial connects to a server that is no process of this machine. ctx ends with the time for the
+	// Dial connects to a server that is not a process of this machine. ctx ends with the time for the
 	// start.
 	Dial func(ctx context.Context) (Conn, error)
 	// Owner is whom all questions of the server are for; nil: the one whose call is open.

@@ -93,7 +93,7 @@ func TestAStartThatHangs(t *testing.T) {
 	require.ErrorIs(t, <-waits, errClosed)
 }
 
-// After three starts that fail the breaker is open. A login that is missing is no failure.
+// After three starts that fail the breaker is open. A missing login does not count as a failure.
 func TestStartsThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
