@@ -54,6 +54,7 @@ type host struct {
 	prompt      *protocol.SystemPrompt // nil: the agent's own
 	addition    string                 // appendSystemPrompt
 	planMode    string                 // planModeInstructions
+	output      json.RawMessage        // jsonSchema; nil: the host wants text
 	memory      Object                 // Qoder's, as the response to initialize has it; nil: off
 	evolution   Object                 // of skills, likewise
 	cancelled   map[string]bool        // requests of the host that it took back
@@ -75,7 +76,7 @@ func (e *engine) initialize(r *Request, in *protocol.InitializeRequest) {
 	}
 	e.host = host{
 		initialized: true, hooks: hooks, subText: in.ForwardSubagentText, cancelled: e.host.cancelled,
-		prompt: in.SystemPrompt, addition: in.AppendSystemPrompt, planMode: in.PlanModeInstructions,
+		prompt: in.SystemPrompt, addition: in.AppendSystemPrompt, planMode: in.PlanModeInstructions, output: in.JSONSchema,
 	}
 	if e.cfg.Dialect == Qoder {
 		var skill struct {
@@ -273,6 +274,9 @@ func (e *engine) tools() []string {
 	}
 	if e.cfg.Live != nil && e.flags.last("permission-prompt-tool") != "stdio" { // the host does not answer them
 		names = slices.DeleteFunc(names, func(n string) bool { return n == "AskUserQuestion" || n == "EnterPlanMode" || n == "ExitPlanMode" })
+	}
+	if e.cfg.Live != nil && e.host.output != nil {
+		names = append(names, "StructuredOutput")
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
 	for _, s := range e.host.servers {

@@ -318,6 +318,17 @@ func (l *Lane) SystemPrompt() (parts []string, add string) {
 // PlanModeInstructions returns the host's instructions for plan mode; "" without instructions.
 func (l *Lane) PlanModeInstructions() string { return l.e.host.planMode }
 
+// OutputSchema returns the schema of the structured output that the host wants; nil if it wants text.
+func (l *Lane) OutputSchema() json.RawMessage { return l.e.host.output }
+
+// Answer sets the structured output with which the turn ends if it is a success. The turn's last
+// one counts.
+func (l *Lane) Answer(output json.RawMessage) {
+	if l.turn != nil && l.parent == "" {
+		l.turn.output = output
+	}
+}
+
 // Dir returns the session's working directory, and Directories those that were added.
 func (l *Lane) Dir() string { return l.e.session.cwd }
 

@@ -192,6 +192,9 @@ func (t *Turn) success(o Object, r Result) {
 	if r.Structured != nil {
 		o["structured_output"] = r.Structured
 	}
+	if t.output != nil && !t.failed(r) {
+		o["structured_output"], o["result"] = t.output, string(t.output)
+	}
 }
 
 // refuseTurn writes a result for a line that gets no turn.

@@ -20,10 +20,11 @@ type Turn struct {
 	spoke      bool // an assistant frame was written
 	streamed   bool // an event of the model's stream was written
 	finished   bool
-	opened     bool // system/init was written
-	stopActive bool // a Stop hook has blocked once
-	cut        bool // an interrupt met an open tool call
-	apiError   bool // the result is an error of a real model's API
+	opened     bool            // system/init was written
+	stopActive bool            // a Stop hook has blocked once
+	cut        bool            // an interrupt met an open tool call
+	apiError   bool            // the result is an error of a real model's API
+	output     json.RawMessage // the structured output; nil before it is given
 }
 
 var (

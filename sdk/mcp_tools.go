@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/internal/jsonshape"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -92,7 +93,7 @@ func (s *toolServer) call(ctx context.Context, params json.RawMessage) (json.Raw
 	}
 	defer place.Leave()
 	result, err := d.call(ctx, place, p.Arguments, p.Meta)
-	if bad, ok := errors.AsType[*badArguments](err); ok {
+	if bad, ok := errors.AsType[*jsonshape.Misfit](err); ok {
 		return refusal("Input validation error: Invalid arguments for tool %s: %s", d.name, bad), nil
 	}
 	return result, err
@@ -112,7 +113,7 @@ func refusal(format string, args ...any) json.RawMessage {
 	return mcp.ErrorResult(fmt.Sprintf("MCP error %d: ", mcp.CodeInvalidParams) + fmt.Sprintf(format, args...))
 }
 
-// call runs the tool once. Its error is a *badArguments, the cause of ctx, or
+// call runs the tool once. Its error is a *jsonshape.Misfit, the cause of ctx, or
 // a *session.PanicError.
 func (d *toolDef) call(ctx context.Context, place *mcp.Ticket, args, meta json.RawMessage) (result json.RawMessage, err error) {
 	defer func() {
@@ -120,7 +121,7 @@ func (d *toolDef) call(ctx context.Context, place *mcp.Ticket, args, meta json.R
 			result, err = nil, &session.PanicError{Value: p, Message: "tool " + d.name, Stack: debug.Stack()}
 		}
 	}()
-	checked, err := d.schema.check(args)
+	checked, err := d.schema.Check(args)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (d *toolDef) call(ctx context.Context, place *mcp.Ticket, args, meta json.R
 	if _, panicked := errors.AsType[*session.PanicError](err); panicked {
 		return nil, err // of what the tool called: its text is not for the model
 	}
-	switch _, bad := errors.AsType[*badArguments](err); {
+	switch _, bad := errors.AsType[*jsonshape.Misfit](err); {
 	case bad:
 		return nil, err
 	case err != nil && err.Error() == "":

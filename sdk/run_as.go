@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 
+	"github.com/agent-troupe/troupe/internal/jsonshape"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/runtime"
@@ -35,7 +36,7 @@ func RunAs[T any](ctx context.Context, prompt string, opts *Options) (T, *Result
 	if err != nil {
 		return none, nil, err
 	}
-	o.OutputFormat = JSONSchema(schema.listed)
+	o.OutputFormat = JSONSchema(schema.Listed)
 	o.Discard = false
 	var v T
 	r, err := runUntilFit(ctx, prompt, o, decodeInto(&v, schema))
@@ -53,7 +54,7 @@ func OutputFormatOf[T any]() (*session.OutputFormat, error) {
 	if err != nil {
 		return nil, err
 	}
-	return JSONSchema(schema.listed), nil
+	return JSONSchema(schema.Listed), nil
 }
 
 // AskAs is [RunAs] for a connected client: it sends prompt as the next message of the
@@ -94,7 +95,7 @@ func AskAs[T any](ctx context.Context, c *Client, prompt string) (T, *ResultMess
 }
 
 // outputSchema is the JSON schema of T.
-func outputSchema[T any]() (*inputSchema, error) {
+func outputSchema[T any]() (*jsonshape.Schema, error) {
 	schema, err := schemaOf(reflect.TypeFor[T]())
 	if err != nil {
 		return nil, &ConfigError{Option: "OutputFormat", Problem: fmt.Sprintf("%v has no JSON schema: %v", reflect.TypeFor[T](), err), Fix: "use a struct, or a map with string keys, that does not contain itself; or Run with an OutputFormat of your own"}
@@ -103,22 +104,22 @@ func outputSchema[T any]() (*inputSchema, error) {
 }
 
 // decodeInto returns a function that checks an answer and decodes it into v.
-func decodeInto[T any](v *T, schema *inputSchema) func(json.RawMessage) error {
+func decodeInto[T any](v *T, schema *jsonshape.Schema) func(json.RawMessage) error {
 	return func(output json.RawMessage) (err error) {
 		*v, err = decodeAs[T](schema, output)
 		return err
 	}
 }
 
-func decodeAs[T any](schema *inputSchema, output json.RawMessage) (v T, err error) {
+func decodeAs[T any](schema *jsonshape.Schema, output json.RawMessage) (v T, err error) {
 	if output == nil {
 		return v, errNoStructuredOutput
 	}
-	fit, err := schema.check(output)
+	fit, err := schema.Check(output)
 	if err != nil {
 		return v, err
 	}
-	err = protocol.Unmarshal(fit.plain, &v)
+	err = protocol.Unmarshal(fit.Plain, &v)
 	return v, err
 }
 

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -14,18 +13,12 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-troupe/troupe/internal/jsonshape"
 )
 
-// inputSchema is the schema of a tool's arguments.
-type inputSchema struct {
-	listed   json.RawMessage // as the agent sees it
-	root     *jsonschema.Schema
-	resolved *jsonschema.Resolved
-	defsOnly bool // see checkRefs
-}
-
 // schemaOf is the schema of a Go type.
-func schemaOf(t reflect.Type) (*inputSchema, error) {
+func schemaOf(t reflect.Type) (*jsonshape.Schema, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -46,48 +39,7 @@ func schemaOf(t reflect.Type) (*inputSchema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newInputSchema(listed, root, true)
-}
-
-// drafts are the values of $schema that can be checked.
-var drafts = []string{ //nolint:gochecknoglobals // only read
-	"", "https://json-schema.org/draft/2020-12/schema",
-	"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
-}
-
-// schemaFrom is a schema that the user wrote.
-func schemaFrom(raw json.RawMessage) (*inputSchema, error) {
-	var root jsonschema.Schema
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, fmt.Errorf("not a JSON schema: %w", err)
-	}
-	if root.Type != "object" {
-		return nil, errors.New(`its "type" is not "object"`)
-	}
-	if !slices.Contains(drafts, root.Schema) {
-		return nil, fmt.Errorf("JSON Schema %s is not supported; use draft 2020-12 or draft-07", root.Schema)
-	}
-	understood, err := json.Marshal(&root) // what the library read; it is lenient about keys
-	if err != nil {
-		return nil, err
-	}
-	defsOnly, err := checkRefs(understood)
-	if err != nil {
-		return nil, err
-	}
-	var listed bytes.Buffer
-	if err := json.Compact(&listed, raw); err != nil {
-		return nil, err
-	}
-	return newInputSchema(listed.Bytes(), &root, defsOnly)
-}
-
-func newInputSchema(listed json.RawMessage, root *jsonschema.Schema, defsOnly bool) (*inputSchema, error) {
-	resolved, err := root.Resolve(nil)
-	if err != nil {
-		return nil, err
-	}
-	return &inputSchema{listed: listed, root: root, resolved: resolved, defsOnly: defsOnly}, nil
+	return jsonshape.New(listed, root)
 }
 
 // ownForms finds the types below t that encoding/json does not read by their

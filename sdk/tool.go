@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors/mcp"
+	"github.com/agent-troupe/troupe/internal/jsonshape"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -21,12 +22,12 @@ type Tool struct{ def *toolDef }
 
 type toolDef struct {
 	name, description string
-	schema            *inputSchema
+	schema            *jsonshape.Schema
 	annotations       toolAnnotations
 	meta              map[string]any
 	timeout           time.Duration
 	semaphore         *mcp.Semaphore // nil: no limit
-	run               func(context.Context, *arguments) (*ToolResult, error)
+	run               func(context.Context, *jsonshape.Value) (*ToolResult, error)
 	problems          []problem
 }
 
@@ -68,10 +69,10 @@ func NewTool[In any](name, description string, h func(context.Context, In) (*Too
 	schema, err := schemaOf(reflect.TypeFor[In]())
 	def := newToolDef(name, description, schema, err, o)
 	def.needs(h != nil)
-	def.run = func(ctx context.Context, a *arguments) (*ToolResult, error) {
+	def.run = func(ctx context.Context, a *jsonshape.Value) (*ToolResult, error) {
 		var in In
-		if err := protocol.Unmarshal(a.plain, &in); err != nil {
-			return nil, misfit(err, a.plain, func(b []byte) error { return protocol.Unmarshal(b, new(In)) })
+		if err := protocol.Unmarshal(a.Plain, &in); err != nil {
+			return nil, misfit(err, a.Plain, func(b []byte) error { return protocol.Unmarshal(b, new(In)) })
 		}
 		return h(ctx, in)
 	}
@@ -82,14 +83,14 @@ func NewTool[In any](name, description string, h func(context.Context, In) (*Too
 // draft 2020-12 or draft-07. h gets the arguments as the agent sent them, if they fit the
 // schema. If the agent sent no arguments, h gets {}.
 func RawTool(name, description string, schema json.RawMessage, h func(context.Context, json.RawMessage) (*ToolResult, error), o ...ToolOption) Tool {
-	parsed, err := schemaFrom(schema)
+	parsed, err := jsonshape.Parse(schema)
 	def := newToolDef(name, description, parsed, err, o)
 	def.needs(h != nil)
-	def.run = func(ctx context.Context, a *arguments) (*ToolResult, error) { return h(ctx, a.given) }
+	def.run = func(ctx context.Context, a *jsonshape.Value) (*ToolResult, error) { return h(ctx, a.Given) }
 	return Tool{def}
 }
 
-func newToolDef(name, description string, schema *inputSchema, schemaErr error, options []ToolOption) *toolDef {
+func newToolDef(name, description string, schema *jsonshape.Schema, schemaErr error, options []ToolOption) *toolDef {
 	def := &toolDef{name: name, description: description, schema: schema, meta: map[string]any{}}
 	if name == "" {
 		def.problem("the tool has no name", "name it")
@@ -119,17 +120,17 @@ func (d *toolDef) needs(handler bool) {
 // its type refuses.
 func misfit(err error, args json.RawMessage, decode func([]byte) error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && t.Field != "" {
-		return &badArguments{[]string{fmt.Sprintf("%s: expected %v, got %s", t.Field, t.Type, t.Value)}}
+		return &jsonshape.Misfit{Problems: []string{fmt.Sprintf("%s: expected %v, got %s", t.Field, t.Type, t.Value)}}
 	}
 	// The type's own error does not name the field; the field alone fails, too.
 	var fields map[string]json.RawMessage
 	_ = protocol.Unmarshal(args, &fields) // an object, or the schema would not fit
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if alone, e := json.Marshal(map[string]json.RawMessage{name: fields[name]}); e == nil && decode(alone) != nil {
-			return &badArguments{[]string{name + ": " + err.Error()}}
+			return &jsonshape.Misfit{Problems: []string{name + ": " + err.Error()}}
 		}
 	}
-	return &badArguments{[]string{err.Error()}}
+	return &jsonshape.Misfit{Problems: []string{err.Error()}}
 }
 
 // listing is the tool as tools/list shows it.
@@ -140,7 +141,7 @@ func (d *toolDef) listing() (json.RawMessage, error) {
 		Description string           `json:"description"`
 		InputSchema json.RawMessage  `json:"inputSchema"`
 		Name        string           `json:"name"`
-	}{Meta: d.meta, Description: d.description, InputSchema: d.schema.listed, Name: d.name}
+	}{Meta: d.meta, Description: d.description, InputSchema: d.schema.Listed, Name: d.name}
 	if d.annotations != (toolAnnotations{}) {
 		l.Annotations = &d.annotations
 	}

@@ -117,8 +117,6 @@ func unsupported(o *dialect.Input) error {
 		{"EnableFileCheckpointing", o.EnableFileCheckpointing.Or(false), notYet},
 		{"FallbackModel", o.FallbackModel != "", notYet},
 		{"ForwardSubagentText", o.ForwardSubagentText, notYet},
-		{"OutputFormat", o.OutputFormat != nil, notYet},
-		{"OutputRepairs", o.OutputRepairs != 0, notYet},
 		{"PerTaskStopAffordance", o.PerTaskStopAffordance, notYet},
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},
@@ -131,6 +129,11 @@ func unsupported(o *dialect.Input) error {
 	} {
 		if c.set {
 			all = append(all, problem(c.option, c.why, "leave it out"))
+		}
+	}
+	if f := o.OutputFormat; f != nil {
+		if err := shapeProblem(f.Schema); err != nil {
+			all = append(all, problem("OutputFormat.Schema", "cannot be checked: "+err.Error(), "give a JSON Schema of an object, in draft 2020-12 or draft-07"))
 		}
 	}
 	for _, n := range o.Tools.Names() {

@@ -31,6 +31,9 @@ var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxT
 func (t *talk) turn(turn *agent.Turn) error {
 	defer t.rest(turn)
 	t.begin(turn)
+	if err := t.needsOutput(turn.Lane); err != nil {
+		return err
+	}
 	if instructions, is := turn.Compacts(); is {
 		return t.command(turn, instructions)
 	}
@@ -62,7 +65,7 @@ func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
 		t.calls, t.guard, t.retracted = 0, guard{}, nil
-		t.loaded = nil
+		t.loaded, t.output = nil, shaped{}
 	}
 }
 
@@ -105,9 +108,15 @@ func (t *talk) loop(turn *agent.Turn) error {
 			if err != nil {
 				return err
 			}
+			if done, err := t.gave(turn); done || err != nil {
+				return err
+			}
 			continue
 		}
 		more, err := t.nudge(turn, a, &n)
+		if err == nil && more == "" {
+			more = t.asksOutput(turn)
+		}
 		if err != nil || more == "" {
 			return err
 		}

@@ -175,7 +175,7 @@ func TestPlanModeInTheMiddleOfAnAnswer(t *testing.T) {
 			return modeltest.Say(modeltest.Text("done"))
 		}
 		assert.NoError(t, s.c.SetPermissionMode(t.Context(), sdk.ModePlan))
-		return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{}))
+		return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{"plan": "The file counts, and there is no file."}))
 	}
 	s.open(t)
 	assert.Equal(t, "done", result(t, s).Result)

@@ -157,6 +157,7 @@ type talk struct {
 	inAPI  time.Duration // of the turn
 	spent  model.Usage   // of the turn
 	first  firsts        // of the turn
+	output shaped        // of the turn
 	loaded []string      // texts of skills for the model, behind the results of the calls
 	stops  int           // answers of the turn that the provider has stopped
 

@@ -127,12 +127,13 @@ type toolList struct {
 	first   *tool // of the toolbox
 	names   []string
 	mcp     []agent.MCPToolInfo
+	output  []byte // the schema of the structured output
 	encoded []byte
 }
 
 // is reports whether another list is the same.
 func (l *toolList) is(o *toolList) bool {
-	return l.first == o.first && slices.Equal(l.names, o.names) && sameTools(l.mcp, o.mcp)
+	return l.first == o.first && slices.Equal(l.names, o.names) && bytes.Equal(l.output, o.output) && sameTools(l.mcp, o.mcp)
 }
 
 func sameTools(a, b []agent.MCPToolInfo) bool {

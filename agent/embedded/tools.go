@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/internal/jsonshape"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -44,8 +46,9 @@ type tool struct {
 	byRule bool // it is offered only if a rule allows it, or the options name it
 	// bySkills says that it is offered only if the agent has skills.
 	bySkills bool
-	remote   bool // it reaches servers: the gate looks at the host of its url
-	open     bool // it takes members that no parameter has
+	remote   bool              // it reaches servers: the gate looks at the host of its url
+	open     bool              // it takes members that no parameter has
+	shape    *jsonshape.Schema // the schema of its input, in place of parameters
 	// late says that the model sees it only once a session needs it. It runs in any case.
 	late func(h *hands) bool
 }
@@ -88,6 +91,9 @@ func (t *tool) place(h *hands, in agent.Object) string {
 // schema is the JSON schema of the tool's input, as short as it can be: each request has it.
 // The rules that it leaves out, such as those about other members, are checked when the tool is called.
 func (t *tool) schema() json.RawMessage {
+	if t.shape != nil {
+		return t.shape.Listed
+	}
 	b := []byte(`{"type":"object","properties":{`)
 	required := []string{}
 	for _, p := range t.params {
@@ -143,7 +149,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	if !changed && slices.Equal(names, t.named) {
 		return t.tools
 	}
-	of := toolList{first: t.box[0], names: names, mcp: t.mcp}
+	of := toolList{first: t.box[0], names: names, mcp: t.mcp, output: l.OutputSchema()}
 	t.noteTools(l, t.mcp)
 	t.named, t.tools = names, t.shared.tools(of, func() []byte {
 		var list []model.Tool
@@ -245,7 +251,11 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 			return text, nil
 		}
 	}
+	asked := maps.Clone(in)
 	c.Run = func(s *agent.Strand, in agent.Object) (r agent.ToolResult, err error) {
+		if own.shape != nil {
+			return t.takeOutput(turn.Lane, own.shape, raw, asked, in)
+		}
 		if own.act != nil {
 			return own.act(t, turn.Lane, s, b.ID, in)
 		}

@@ -1,4 +1,4 @@
-package sdk
+package jsonshape
 
 import (
 	"bytes"
@@ -18,38 +18,39 @@ import (
 	"github.com/agent-troupe/troupe/protocol"
 )
 
-// arguments of a tool call that fit its schema.
-type arguments struct {
-	given json.RawMessage // as the agent sent them; {} for none
-	plain json.RawMessage // without duplicate keys, whole numbers without a fraction
+// Value is an object that fits its schema, such as the arguments of a call.
+type Value struct {
+	Given json.RawMessage // as the agent sent it; {} for nothing and null
+	Plain json.RawMessage // without duplicate keys, whole numbers without a fraction
 }
 
-// badArguments tells the model what to fix.
-type badArguments struct{ problems []string }
+// Misfit says what is wrong with a value, in words for the model.
+type Misfit struct{ Problems []string }
 
-func (e *badArguments) Error() string { return strings.Join(e.problems, "; ") }
+// Error joins the problems.
+func (e *Misfit) Error() string { return strings.Join(e.Problems, "; ") }
 
-// check reads the arguments of a call. An error is a *badArguments.
-func (s *inputSchema) check(raw json.RawMessage) (*arguments, error) {
+// Check reads the arguments of a call. An error is a *[Misfit].
+func (s *Schema) Check(raw json.RawMessage) (*Value, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	v, err := decodePlain(raw)
 	if err != nil {
-		return nil, &badArguments{[]string{err.Error()}}
+		return nil, &Misfit{[]string{err.Error()}}
 	}
 	if s.resolved.Validate(v) != nil {
 		// The library's error depends on the order of a map and stops at the
 		// first problem, so it is not the one to show.
 		e := explainer{root: s.root, defsOnly: s.defsOnly, alone: map[*jsonschema.Schema]*jsonschema.Resolved{}}
 		e.explain("", s.root, v)
-		return nil, &badArguments{e.problems}
+		return nil, &Misfit{e.problems}
 	}
 	plain, err := json.Marshal(v)
 	if err != nil {
-		return nil, &badArguments{[]string{err.Error()}}
+		return nil, &Misfit{[]string{err.Error()}}
 	}
-	return &arguments{given: raw, plain: plain}, nil
+	return &Value{Given: raw, Plain: plain}, nil
 }
 
 // decodePlain reads one JSON value; its numbers are int64, uint64 or float64,

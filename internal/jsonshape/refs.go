@@ -1,4 +1,4 @@
-package sdk
+package jsonshape
 
 import (
 	"encoding/json"
