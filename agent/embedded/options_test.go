@@ -34,7 +34,7 @@ func works() []string {
 		PlanModeInstructions Thinking MaxThinkingTokens Effort MaxTurns MaxBudgetUSD InitializeTimeout SystemPrompt VerbatimPrompts Tools AllowedTools
 		DisallowedTools PermissionMode AllowDangerouslySkipPermissions Continue Resume ForkSession ResumeSessionAt ResumeDropsTurn
 		SessionID PersistSession SessionStore SessionStoreOptions SettingSources AdditionalDirectories StrictMCPConfig
-		IncludePartialMessages ResolveModelTimeout MCPServers MCPConfigPath MCPServersDelivery SDKMCPServerConfigs`)
+		IncludePartialMessages ResolveModelTimeout MCPServers MCPConfigPath MCPServersDelivery SDKMCPServerConfigs OutputFormat OutputRepairs`)
 }
 
 // others are the options of another vendor, which this agent has no more than Claude Code.
