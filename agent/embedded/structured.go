@@ -58,7 +58,7 @@ func (t *talk) takeOutput(l *agent.Lane, shape *jsonshape.Schema, raw json.RawMe
 	if err != nil {
 		t.output.misfits++
 		t.output.wrong = err
-		return failure("Output does not match required schema: %s", err), nil //nolint:nilerr // the model reads it
+		return failure("Output does not match required schema: %s", err), nil
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, fit.Given); err != nil {
@@ -112,9 +112,9 @@ func (t *talk) asksOutput(turn *agent.Turn) string {
 // shapeProblem is why a schema cannot be that of a structured output, or nil.
 func shapeProblem(schema json.RawMessage) error {
 	var o map[string]json.RawMessage
-	if protocol.Unmarshal(schema, &o) != nil {
-		return nil // the dialect says it
+	if protocol.Unmarshal(schema, &o) == nil {
+		_, err := jsonshape.Parse(schema)
+		return err
 	}
-	_, err := jsonshape.Parse(schema)
-	return err
+	return nil // the dialect reports it
 }
