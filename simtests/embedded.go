@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
@@ -43,6 +44,8 @@ type Embedded struct {
 	// dies. Without it a call succeeds at once.
 	Tools []string
 	Tool  func(name string, arguments json.RawMessage) Ran
+	// ToolsAfter is how long such a server takes to answer initialize.
+	ToolsAfter time.Duration
 	// Unasked are beginnings of commands that may run without permission. All else that
 	// changes something has to be allowed by CanUseTool, if the options have one and neither
 	// rules nor a mode.

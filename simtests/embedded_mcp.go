@@ -86,6 +86,7 @@ func (i *serverInput) take(line []byte) {
 	result := any(map[string]any{})
 	switch in.Method {
 	case "initialize":
+		ran.Takes = m.e.ToolsAfter
 		result = map[string]any{
 			"protocolVersion": "2025-06-18", "capabilities": map[string]any{"tools": map[string]any{}},
 			"serverInfo": map[string]any{"name": "simulated", "version": "1"},

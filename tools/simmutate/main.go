@@ -62,6 +62,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfEmbedded$"
 		case strings.HasPrefix(m.ID, "compaction-"):
 			pattern = "^TestPlantedBugsOfCompaction$"
+		case strings.HasPrefix(m.ID, "mcp-"):
+			pattern = "^TestPlantedBugsOfServers$"
 		}
 		out, passed, err := m.Run(ctx, mutation.Test{
 			Root: *root, Dir: dir, Package: "simtests", Pattern: pattern, Flags: []string{"-count=1", "-timeout=20m"},
