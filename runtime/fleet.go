@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/internal/confine"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/osproc"
 	"github.com/agent-troupe/troupe/session"
@@ -186,9 +187,11 @@ func (f *fleet) fail(m *member, reason error) {
 }
 
 // ServeGuard runs the guard and exits if a runtime started this process as one
-// (Config.Guard); otherwise it returns at once. Call it first in main, before anything
-// else is started.
+// (Config.Guard). If this process was started to confine a command (Confine.Landlock of package
+// agent/embedded), it becomes that command. Otherwise ServeGuard returns at once. Call it first in
+// main, before anything else is started.
 func ServeGuard() {
+	confine.Serve()
 	if os.Getenv(osproc.GuardEnv) == "" {
 		return
 	}

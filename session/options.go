@@ -351,7 +351,8 @@ type Options struct {
 	// initialize.
 	PlanMode Opt[bool] `json:"planMode,omitzero"`
 	// Sandbox confines shell commands. Default: nil, the sandbox of the settings. Claude: merged into the sandbox of
-	// --settings. On Qoder it is a *[ConfigError], because the vendor's SDK accepts it and does not confine anything.
+	// --settings. The embedded agent has a part of it: docs/embedded.md. On Qoder it is a *[ConfigError], because the
+	// vendor's SDK accepts it and does not confine anything.
 	Sandbox *Sandbox `json:"sandbox,omitempty"`
 	// SecurityScan chooses the scans of generated code; all three levels are sent. Default: nil, the scans of the
 	// settings. Qoder: merged into --settings.

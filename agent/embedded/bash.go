@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,17 +178,16 @@ func quote(text string) string {
 func (r *run) start(ctx context.Context) (*command, error) {
 	h := r.t.hands
 	dir := h.dir()
-	if _, err := os.Stat(dir); err != nil {
+	if err := h.there(dir); err != nil {
 		h.move(h.root)
 		return nil, fmt.Errorf("Working directory %q no longer exists, so this command was not run. Shell cwd recovered to %q: re-issue the command if it still makes sense there.", dir, h.root) //nolint:revive,staticcheck // the model reads it as it is
 	}
-	scratch, err := h.keep("")
-	if err != nil {
+	var err error
+	if r.where, err = h.shellsFile("cwd-" + r.task); err != nil {
 		return nil, err
 	}
-	r.where = filepath.Join(scratch, "cwd-"+r.task)
 	return h.start(ctx, session.Command{
-		Path: "/bin/bash", Args: []string{"-c", script(h.snapshot(ctx)), "/bin/bash", r.command, r.where}, Dir: dir,
+		Path: "/bin/bash", Args: []string{"-c", script(h.snapshot(ctx)), "/bin/bash", r.command, cmp.Or(r.where, os.DevNull)}, Dir: dir,
 		Env: append(slices.Clip(h.env), "CLAUDE_CODE_SESSION_ID="+r.session),
 	})
 }

@@ -38,7 +38,7 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 		return failure("%s", cut(join("Exit code 143", "Command timed out after "+longDuration(r.limit), h.capped(text))))
 	case code != 0:
 		if meaning = noError(command, code); meaning == "" {
-			return failure("%s", cut(join(fmt.Sprintf("Exit code %d", code), h.capped(text))))
+			return failure("%s", cut(join(fmt.Sprintf("Exit code %d", code), h.capped(text), h.confinedNote(text))))
 		}
 	}
 	note := ""

@@ -66,9 +66,17 @@ func (r *commands) finish() (left []*command) {
 // start starts a process. It is to be ended with end, in any case. Its input has nothing in
 // it, and ends with the process or with this program.
 func (h *hands) start(ctx context.Context, how session.Command) (*command, error) {
-	p, err := h.seams.Spawner.Spawn(ctx, how)
+	program := how.Path
+	spawner, how, input, err := h.wrap(how)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", how.Path, err)
+		return nil, err
+	}
+	p, err := spawner.Spawn(ctx, how)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	if input != nil {
+		h.seams.Exec.Go(func() { _, _ = p.Stdin().Write(input) }) // a process that has ended reads nothing
 	}
 	c := &command{h: h, p: p, read: make(chan struct{}), gone: make(chan struct{})}
 	h.seams.Exec.Go(func() {

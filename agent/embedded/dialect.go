@@ -32,9 +32,10 @@ func (d dialectOf) Traits() dialect.Traits {
 
 // Validate implements [dialect.Dialect]: options that would do nothing are errors.
 func (d dialectOf) Validate(o *dialect.Input) ([]session.Warning, error) {
-	warnings, err := d.Dialect.Validate(o)
+	warnings, err := d.Dialect.Validate(unboxed(o))
 	_, wrong := serversOf(o)
-	return warnings, errors.Join(named(err), unsupported(o), wrong)
+	_, more, box := sandboxOf(o)
+	return append(warnings, more...), errors.Join(named(err), unsupported(o), wrong, box)
 }
 
 // named are mistakes in the options, with this agent's name.
@@ -57,8 +58,10 @@ func named(err error) error {
 // Launch implements [dialect.Dialect].
 func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
 	_, wrong := serversOf(o)
+	_, more, box := sandboxOf(o)
 	o = plain(o)
 	l, err := d.Dialect.Launch(o)
+	l.Warnings = append(l.Warnings, more...)
 	l.Names = []string{Name} // for errors: there is no program
 	// Rules that are too long for an argument would be in a file of settings, which this agent does not read.
 	for i, rules := range [][]string{o.AllowedTools, o.DisallowedTools} {
@@ -67,7 +70,7 @@ func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
 			l.Args = append(l.Args, flag+strings.Join(rules, ","))
 		}
 	}
-	return l, errors.Join(named(err), unsupported(o), wrong)
+	return l, errors.Join(named(err), unsupported(o), wrong, box)
 }
 
 // Initialize implements [dialect.Dialect].
@@ -121,7 +124,6 @@ func unsupported(o *dialect.Input) error {
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},
 		{"PromptSuggestions", o.PromptSuggestions, notYet},
-		{"Sandbox", o.Sandbox != nil, notYet},
 		{"TaskBudget", o.TaskBudget.Or(0) != 0, notYet},
 		{"Title", o.Title != "", notYet},
 		{"ToolAliases", len(o.ToolAliases) > 0, notYet},

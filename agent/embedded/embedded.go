@@ -62,6 +62,8 @@ type Config struct {
 	// NO_PROXY of the session's environment. WebFetch is offered only if a rule allows it, or
 	// Options.Tools names it.
 	Web http.RoundTripper
+	// Confine confines the commands of the tool Bash. Zero: they can do what your user can.
+	Confine Confine
 }
 
 // New returns the backend. It is safe for concurrent use, and its sessions share tools, rules
@@ -110,6 +112,10 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
 			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
 	}
+	confined, err := s.confinement(in)
+	if err != nil {
+		return a, err
+	}
 	unset, web, asker := slices.Clone(in.UnsetEnv), allowsWeb(in), in.CanUseTool != nil
 	servers, _ := serversOf(in) // mistakes are reported by the dialect's Validate
 	_, _, asked, _ := toolPolicies(in)
@@ -120,7 +126,7 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	a.NewProgram = func(seams backend.Seams) agent.Program {
 		return &program{
 			cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker,
-			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins,
+			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins, confined: confined,
 		}
 	}
 	return a, nil

@@ -70,7 +70,7 @@ func (t *talk) compile(p agent.Permissions) *gates {
 		g.allows = with(p.Allow, nil, nil)
 		hides = g.hides
 	}
-	t.hands.hide(hides) // at once: a search may be under way
+	t.hands.hide(hides, g.own) // at once: a search may be under way
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
 		input, _ := json.Marshal(agent.Object{"command": mild(command)}) // a string
 		if _, odd := t.hands.oddity("", command); odd {

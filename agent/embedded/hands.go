@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/policy"
 	"github.com/agent-troupe/troupe/protocol"
 )
 
@@ -44,7 +45,10 @@ type hands struct {
 
 	plan string // the file with the plan; "" if no path is known yet. It is set before a tool runs
 
-	deny func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
+	deny  func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
+	rules *policy.Policy         // with the deny rules of the session, or nil
+
+	confined *confined // nil: commands are not confined
 
 	commands commands
 
@@ -92,11 +96,11 @@ func (h *hands) unreadIsError(path string) bool {
 	return h.strict && !read
 }
 
-// hide sets which files searches leave out.
-func (h *hands) hide(deny func(path string) bool) {
+// hide sets which files searches leave out, by rules.
+func (h *hands) hide(deny func(path string) bool, rules *policy.Policy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deny = deny
+	h.deny, h.rules = deny, rules
 }
 
 // hidden reports whether a deny rule hides a file from searches.

@@ -56,7 +56,7 @@ func (t *talk) rest(turn *agent.Turn) {
 		turn.Attach(knownFiles, agent.Object{"files": files})
 	}
 	t.gates, t.hands.reads = nil, nil
-	t.hands.hide(nil)
+	t.hands.hide(nil, nil)
 	t.log.endAnswer() // it is smaller when it is encoded
 }
 

@@ -48,6 +48,9 @@ func (t *talk) judged(own *tool, u *spot) func(agent.Permissions, agent.Object) 
 		if at, err := resolve(u.path); err == nil {
 			u.real = at
 		}
+		if why := t.hands.refusal(own, in); why != "" {
+			return agent.Verdict{Deny: why}
+		}
 		v := judge(p, in)
 		if !v.Allow || p.Mode == "bypassPermissions" || u.real == u.path {
 			return v

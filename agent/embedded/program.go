@@ -28,6 +28,8 @@ type program struct {
 	mustAsk  []string                           // MCP tools that are asked about in every mode
 	timeouts map[string]time.Duration           // of calls of the host's servers; 0: none
 	logins   *logins
+
+	confined *confined // nil: commands are not confined
 }
 
 // AgentName implements [agent.Program].
@@ -61,6 +63,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.hands = newHands(l, p.seams, p.private)
 	t.hands.model, t.hands.name = p.cfg.Model, cmp.Or(lastOf(l.Args, "--model="), p.cfg.Name)
 	t.hands.textOnly = func(name string) bool { return p.cfg.Profiles.Model(name).TextOnly }
+	t.hands.confined = p.confined
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))

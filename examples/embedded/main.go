@@ -4,6 +4,7 @@
 //	go run ./examples/embedded                                             # the demonstration, no endpoint
 //	go run ./examples/embedded -model http://localhost:11434/v1#qwen3:8b   # a local server, in this directory
 //	go run ./examples/embedded -model anthropic/NAME -dir ~/src/thing      # with the key in ANTHROPIC_API_KEY
+//	go run ./examples/embedded -model anthropic/NAME -confine              # commands write in -dir and the cache alone (Linux 6.2)
 //
 // Look for: the calls are real, and each has its result; without a rule a call is denied,
 // since no callback is asked; the last line has the tokens, and their cost if the price is known.
@@ -26,12 +27,15 @@ import (
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/agent/embedded/demo"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
 func main() {
+	runtime.ServeGuard() // a confined command begins as this program
 	name := flag.String("model", "", "anthropic/NAME, openai/NAME or URL#NAME; default: the demonstration")
 	dir := flag.String("dir", ".", "where the agent of -model works; the demonstration works in a temporary directory")
+	confined := flag.Bool("confine", false, "have the kernel confine the commands of -model: they write in -dir and the cache alone, and do not read ~/.ssh")
 	flag.Parse()
 	prompt := "Run the tests, and fix what fails."
 	if flag.NArg() > 0 {
@@ -39,7 +43,14 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	opts, err := options(*name, *dir, os.Getenv)
+	var limits embedded.Confine
+	if *confined {
+		limits = embedded.Confine{Landlock: true, Hide: []string{"~/.ssh"}}
+		if cache, err := os.UserCacheDir(); err == nil {
+			limits.Write = []string{cache} // go test needs it
+		}
+	}
+	opts, err := options(*name, *dir, limits, os.Getenv)
 	if err == nil {
 		err = run(ctx, opts, prompt, os.Stdout)
 	}
@@ -49,7 +60,7 @@ func main() {
 }
 
 // options returns the options of a session with the named model, or of the demonstration.
-func options(name, dir string, getenv func(string) string) (*sdk.Options, error) {
+func options(name, dir string, limits embedded.Confine, getenv func(string) string) (*sdk.Options, error) {
 	if name == "" {
 		return demo.Options(), nil
 	}
@@ -68,7 +79,7 @@ func options(name, dir string, getenv func(string) string) (*sdk.Options, error)
 		}
 	}
 	return &sdk.Options{
-		Backend:      embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known}),
+		Backend:      embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known, Confine: limits}),
 		Cwd:          dir,
 		AllowedTools: []string{"Edit(./**)", "Bash(go test *)", "Bash(go vet *)"}, // reading needs no rule
 		MaxTurns:     sdk.Some(50),

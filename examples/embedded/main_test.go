@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -27,7 +28,7 @@ func play(t *testing.T, opts *sdk.Options) (string, error) {
 
 func TestTheDemonstration(t *testing.T) {
 	t.Parallel()
-	opts, err := options("", ".", none)
+	opts, err := options("", ".", embedded.Confine{}, none)
 	require.NoError(t, err)
 	said, err := play(t, opts)
 	require.NoError(t, err)
@@ -57,7 +58,7 @@ func TestALocalServer(t *testing.T) {
 		answers = answers[1:]
 	}))
 	t.Cleanup(server.Close)
-	opts, err := options(server.URL+"/v1#qwen", dir, none)
+	opts, err := options(server.URL+"/v1#qwen", dir, embedded.Confine{}, none)
 	require.NoError(t, err)
 	said, err := play(t, opts)
 	require.NoError(t, err)
@@ -71,9 +72,9 @@ func TestALocalServer(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	t.Parallel()
-	_, err := options("qwen", ".", none)
+	_, err := options("qwen", ".", embedded.Confine{}, none)
 	require.ErrorContains(t, err, "it has no provider")
-	opts, err := options("anthropic/claude-x", t.TempDir(), none)
+	opts, err := options("anthropic/claude-x", t.TempDir(), embedded.Confine{}, none)
 	require.NoError(t, err)
 	_, err = play(t, opts)
 	require.ErrorContains(t, err, "ANTHROPIC_API_KEY is not set")
