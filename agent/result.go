@@ -1,5 +1,7 @@
 package agent
 
+import "github.com/agent-troupe/troupe/protocol"
+
 // The usage that a model call reports.
 const (
 	inputTokens  = 10
@@ -80,7 +82,7 @@ func (t *Turn) write(r Result) {
 		e.lifecycle(msg, "completed")
 	}
 	e.spent += r.Cost
-	t.apiError = t.failed(r)
+	t.apiError = t.failed(r) || e.cfg.Live != nil && r.Subtype == protocol.ResultErrorMaxStructuredRetry
 	o := t.frame(r)
 	e.lastError, _ = o["is_error"].(bool)
 	e.at(BeforeResult, nil)

@@ -23,7 +23,7 @@ type Turn struct {
 	opened     bool            // system/init was written
 	stopActive bool            // a Stop hook has blocked once
 	cut        bool            // an interrupt met an open tool call
-	apiError   bool            // the result is an error of a real model's API
+	apiError   bool            // the result is an error of a real model's API, or of its structured output
 	output     json.RawMessage // the structured output; nil before it is given
 }
 

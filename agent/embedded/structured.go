@@ -18,6 +18,7 @@ import (
 
 const (
 	outputTool = "StructuredOutput"
+	misfitText = "Output does not match required schema: "
 	outputText = "Structured output provided successfully"
 	noOutput   = "[structured-output-enforce] You MUST call the StructuredOutput tool to complete this request. Call this tool now."
 )
@@ -36,12 +37,11 @@ type shaped struct {
 // structuredOutput is the tool StructuredOutput.
 func structuredOutput(shape *jsonshape.Schema) *tool {
 	return &tool{
-		name:   outputTool,
-		about:  "Gives the answer to the user's request, at its end and once: the user sees nothing else.",
-		free:   true,
-		beside: alone,
-		shape:  shape,
-		open:   true,
+		name:  outputTool,
+		about: "Gives the answer to the user's request, at its end and once: the user sees nothing else.",
+		free:  true,
+		shape: shape,
+		open:  true,
 	}
 }
 
@@ -58,7 +58,7 @@ func (t *talk) takeOutput(l *agent.Lane, shape *jsonshape.Schema, raw json.RawMe
 	if err != nil {
 		t.output.misfits++
 		t.output.wrong = err
-		return failure("Output does not match required schema: %s", err), nil
+		return failure("%s%v", misfitText, err), nil
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, fit.Given); err != nil {
@@ -92,8 +92,8 @@ func (t *talk) gave(turn *agent.Turn) (ends bool, err error) {
 		return true, nil
 	case t.output.misfits >= maxMisfits:
 		return true, turn.Finish(agent.Result{
-			Subtype: protocol.ResultErrorMaxStructuredRetry,
-			Errors:  []string{fmt.Sprintf("Failed to provide valid structured output after %d attempts: %v", maxMisfits, t.output.wrong)},
+			Subtype: protocol.ResultErrorMaxStructuredRetry, StopReason: "tool_use", TerminalReason: "structured_output_retry_exhausted",
+			Errors: []string{fmt.Sprintf("Failed to provide valid structured output after %d attempts — last StructuredOutput error: %s%v", maxMisfits, misfitText, t.output.wrong)},
 		})
 	}
 	return false, nil

@@ -68,7 +68,7 @@ func TestStructuredOutput(t *testing.T) {
 		"without repairs": {answers: []*modeltest.Answer{said("Bonn."), said("Bonn!")}, repairs: -1, requests: 2, wrong: "the model returned no structured output"},
 		"always wrong": {
 			answers: []*modeltest.Answer{gives(bad()), gives(bad()), gives(bad()), gives(bad()), gives(bad())}, requests: 5,
-			wrong: "Failed to provide valid structured output after 5 attempts: people: expected integer, got \"many\"",
+			wrong: "Failed to provide valid structured output after 5 attempts — last StructuredOutput error: Output does not match required schema: people: expected integer, got \"many\"",
 		},
 	} {
 		for _, openai := range []bool{false, true} {
@@ -130,7 +130,8 @@ func TestStructuredOutputIsKept(t *testing.T) {
 // Each turn of a session has its output, and each session of a backend its schema.
 func TestStructuredOutputOfSessions(t *testing.T) {
 	t.Parallel()
-	s, o := towns(t, false, gives(good()), gives(bad()), gives(map[string]any{"name": "Rome", "people": 3}))
+	s, o := towns(t, false, gives(good()), modeltest.Say(modeltest.Text("Rome.")), gives(bad()), gives(map[string]any{"name": "Rome", "people": 3}))
+	o.OutputRepairs = -1 // each turn begins anew by itself
 	var err error
 	o.OutputFormat, err = sdk.OutputFormatOf[town]()
 	require.NoError(t, err)

@@ -138,6 +138,8 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		case mcpFlag: // see servers
 		case "--model":
 			o.Model = value
+		case "--json-schema":
+			o.OutputFormat = sdk.JSONSchema(json.RawMessage(value))
 		case "--add-dir":
 			o.AdditionalDirectories = append(o.AdditionalDirectories, value)
 		case "--max-turns":
