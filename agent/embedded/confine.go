@@ -50,6 +50,21 @@ type confined struct {
 	rules   policy.Rules // with the deny rules of Options.Policy
 }
 
+// limited is the spawner of a session whose commands are confined. It goes with the seams, so
+// that no hands are without.
+type limited struct {
+	session.Spawner
+	*confined
+}
+
+// confined is what confines commands, or nil.
+func (h *hands) confined() *confined {
+	if l, is := h.seams.Spawner.(limited); is {
+		return l.confined
+	}
+	return nil
+}
+
 // confinement is how the commands of a session with the options are confined, or nil.
 // Mistakes in Options.Sandbox are found with the other options.
 func (s *service) confinement(in *dialect.Input) (*confined, error) {
@@ -146,7 +161,7 @@ func (s *service) elsewhere(in *dialect.Input) error {
 // refusal says why a tool may not use a file, since commands do not run where the tool works;
 // "": it may.
 func (h *hands) refusal(own *tool, in agent.Object) string {
-	c := h.confined
+	c := h.confined()
 	if c == nil || c.spawner == nil || own.path == "" {
 		return ""
 	}
@@ -172,7 +187,7 @@ func (h *hands) refusal(own *tool, in agent.Object) string {
 
 // wrap is a command as it is started: where, how, and with what at the beginning of its input.
 func (h *hands) wrap(how session.Command) (session.Spawner, session.Command, []byte, error) {
-	c := h.confined
+	c := h.confined()
 	switch {
 	case c == nil:
 		return h.seams.Spawner, how, nil, nil
@@ -207,7 +222,7 @@ func (h *hands) wrap(how session.Command) (session.Spawner, session.Command, []b
 // writable are the directories and files that confined commands can write, but for temporary
 // ones. One in another is left out: commands could replace it.
 func (h *hands) writable() (all []string) {
-	given := slices.Concat([]string{h.real}, h.directories(), h.confined.write)
+	given := slices.Concat([]string{h.real}, h.directories(), h.confined().write)
 	for i, path := range given {
 		if !slices.ContainsFunc(given[:i], func(o string) bool { return o == path }) &&
 			!slices.ContainsFunc(given, func(o string) bool { return o != path && within(path, o) }) {
@@ -219,7 +234,7 @@ func (h *hands) writable() (all []string) {
 
 // hides says what confined commands may not read.
 func (h *hands) hides() (confine.Hides, error) {
-	c := h.confined
+	c := h.confined()
 	h.mu.Lock()
 	own := h.rules
 	h.mu.Unlock()
@@ -256,7 +271,7 @@ func (h *hands) hides() (confine.Hides, error) {
 
 // confinedNote says to the model that a command may have failed since it is confined; "": it has not.
 func (h *hands) confinedNote(output string) string {
-	if h.confined == nil || h.confined.spawner != nil || !denied(output) {
+	if h.confined() == nil || h.confined().spawner != nil || !denied(output) {
 		return ""
 	}
 	return "(Commands are confined: they can write only in " + strings.Join(h.writable(), ", ") + " and $TMPDIR, cannot read what deny rules name, and can make and remove nothing directly in a directory that has such a file.)"
@@ -275,7 +290,7 @@ func denied(output string) bool {
 // shellsFile is a new file to which a command's shell writes; "": commands run elsewhere.
 func (h *hands) shellsFile(name string) (string, error) {
 	below := ""
-	switch c := h.confined; {
+	switch c := h.confined(); {
 	case c == nil:
 	case c.spawner != nil:
 		return "", nil
@@ -288,7 +303,7 @@ func (h *hands) shellsFile(name string) (string, error) {
 
 // there looks whether the shell's directory exists, if it is one of this machine.
 func (h *hands) there(dir string) error {
-	if c := h.confined; c != nil && c.spawner != nil && !c.shared {
+	if c := h.confined(); c != nil && c.spawner != nil && !c.shared {
 		return nil
 	}
 	_, err := os.Stat(dir)

@@ -48,8 +48,6 @@ type hands struct {
 	deny  func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 	rules *policy.Policy         // with the deny rules of the session, or nil
 
-	confined *confined // nil: commands are not confined
-
 	commands commands
 
 	// reads decides about a command by the rules for reading. It is nil until they are compiled.

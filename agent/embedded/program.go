@@ -60,10 +60,13 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.counted = lastOf(l.Args, "--max-turns=") != ""
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
-	t.hands = newHands(l, p.seams, p.private)
+	seams := p.seams
+	if p.confined != nil {
+		seams.Spawner = limited{seams.Spawner, p.confined}
+	}
+	t.hands = newHands(l, seams, p.private)
 	t.hands.model, t.hands.name = p.cfg.Model, cmp.Or(lastOf(l.Args, "--model="), p.cfg.Name)
 	t.hands.textOnly = func(name string) bool { return p.cfg.Profiles.Model(name).TextOnly }
-	t.hands.confined = p.confined
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))

@@ -54,7 +54,7 @@ func (h *hands) takeSnapshot(ctx context.Context) (string, error) {
 	if h.disk != nil {
 		return "", nil // a simulation does not depend on the home of who runs it
 	}
-	if h.confined != nil && h.confined.spawner != nil {
+	if c := h.confined(); c != nil && c.spawner != nil {
 		return "", nil // the file is not where commands run
 	}
 	file := filepath.Join(h.home(), ".bashrc")
