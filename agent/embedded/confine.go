@@ -65,6 +65,12 @@ func (h *hands) confined() *confined {
 	return nil
 }
 
+// far reports whether commands run where the files of this machine are not.
+func (h *hands) far() bool {
+	c := h.confined()
+	return c != nil && c.spawner != nil && !c.shared
+}
+
 // confinement is how the commands of a session with the options are confined, or nil.
 // Mistakes in Options.Sandbox are found with the other options.
 func (s *service) confinement(in *dialect.Input) (*confined, error) {
@@ -128,7 +134,7 @@ func (s *service) confinement(in *dialect.Input) (*confined, error) {
 
 // placed is a path of the options as an absolute one.
 func placed(path, root, home string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok && filepath.IsAbs(home) {
+	if rest, ok := strings.CutPrefix(path+"/", "~/"); ok && filepath.IsAbs(home) {
 		return filepath.Join(home, rest)
 	}
 	if filepath.IsAbs(path) {
@@ -169,7 +175,7 @@ func (h *hands) refusal(own *tool, in agent.Object) string {
 	if own.name == "Read" && h.kept(path) {
 		return ""
 	}
-	if !c.shared {
+	if h.far() {
 		return own.name + " works on another machine than commands, so it reads only what is kept of their output. Use Bash."
 	}
 	if h.isPlan(path) { // it is this program's own
@@ -303,7 +309,7 @@ func (h *hands) shellsFile(name string) (string, error) {
 
 // there looks whether the shell's directory exists, if it is one of this machine.
 func (h *hands) there(dir string) error {
-	if c := h.confined(); c != nil && c.spawner != nil && !c.shared {
+	if h.far() {
 		return nil
 	}
 	_, err := os.Stat(dir)

@@ -68,7 +68,7 @@ func TestCommandsAreConfined(t *testing.T) {
 		"echo x >../../cache/x && echo cached",
 	)
 	answers = append(answers, background("bash ../leak.sh; echo x >../../late; cat ../../hidden"), modeltest.Say(modeltest.Text("waiting")))
-	s := confinedScript(t, embedded.Confine{Landlock: true, Write: []string{"../cache"}, Hide: []string{"../hidden"}}, answers...)
+	s := confinedScript(t, embedded.Confine{Landlock: true, Write: []string{"../cache"}, Hide: []string{"../hidden", "~/no/such/file"}}, answers...)
 	root := filepath.Dir(s.o.Cwd)
 	for path, text := range map[string]string{
 		"proj/sub/x": "x", "proj/.env": "SECRET", "proj/leak.sh": "cat ../.env ../../hidden; mv ../.env x; cat x", "proj/leak2.sh": "mkdir ../d; rm ../.env; cat ../other/key",
@@ -259,6 +259,18 @@ func TestCommandsElsewhere(t *testing.T) {
 	there.mu.Lock()
 	defer there.mu.Unlock()
 	assert.Equal(t, []string{"echo $PLACE; cd sub", "pwd", "for i in {1..9000}; do echo line $i; done", "echo back"}, there.began)
+}
+
+// No command runs unasked where the links of this machine say nothing.
+func TestCommandsThatOnlyReadElsewhere(t *testing.T) {
+	t.Parallel()
+	for shared, want := range map[bool]string{true: "a.txt", false: "This command requires approval"} {
+		s := confinedScript(t, embedded.Confine{Spawner: elsewhere(), Shared: shared}, shells("ls")...)
+		s.o.PermissionMode, s.o.AllowDangerouslySkipPermissions, s.o.Tools = "", false, sdk.Only("Bash")
+		require.NoError(t, os.WriteFile(filepath.Join(s.o.Cwd, "a.txt"), []byte("here"), 0o600))
+		s.open(t)
+		assert.Contains(t, texts(t, s, 1)[0], want)
+	}
 }
 
 func TestToolsForFilesElsewhere(t *testing.T) {

@@ -56,14 +56,20 @@ func (t *talk) compile(p agent.Permissions) *gates {
 			Allow: allow, Ask: ask, Deny: deny, Cwd: t.hands.root, Home: t.hands.home(), Directories: added, Resolve: resolve,
 		})
 	}
+	near := func(p *policy.Policy) *policy.Policy {
+		if t.hands.far() {
+			return nil // where a path leads there is not known, so all commands are asked about
+		}
+		return p
+	}
 	files, writes := []string{"Read(./**)"}, []string{"Edit(./**)"}
 	for _, dir := range added {
 		files, writes = append(files, "Read("+filesIn(dir, "**")+")"), append(writes, "Edit("+filesIn(dir, "**")+")")
 	}
 	g := &gates{
 		allow: p.Allow, deny: p.Deny, dirs: p.Directories, own: with(p.Allow, nil, p.Deny),
-		reads: sync.OnceValue(func() *policy.Policy { return with(append(files, all.reads...), nil, nil) }),
-		edits: sync.OnceValue(func() *policy.Policy { return with(slices.Concat(writes, files, all.edits), t.hands.runs(), nil) }),
+		reads: sync.OnceValue(func() *policy.Policy { return near(with(append(files, all.reads...), nil, nil)) }),
+		edits: sync.OnceValue(func() *policy.Policy { return near(with(slices.Concat(writes, files, all.edits), t.hands.runs(), nil)) }),
 	}
 	hides := (func(string) bool)(nil)
 	if len(p.Deny) > 0 {
