@@ -2,10 +2,12 @@ package simtests_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +21,8 @@ import (
 	"github.com/agent-troupe/troupe/simtests"
 )
 
-// surfer is a model that fetches two pages, asks its user and makes a plan. A page is read by
-// itself, in a request without tools.
+// surfer is a model that fetches two pages, asks its user and makes a plan, and gives structured output
+// at the third attempt if the host wants it. A page is read by itself, in a request without tools.
 func surfer(r *modeltest.Request) *modeltest.Answer {
 	if len(r.Tools) == 0 {
 		return modeltest.Say(modeltest.Text("It is about " + strings.Fields(strings.SplitN(r.Prompt(), "---\n", 2)[1])[0] + "."))
@@ -49,6 +51,12 @@ func surfer(r *modeltest.Request) *modeltest.Answer {
 	case 3:
 		return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{}))
 	}
+	switch shaped := slices.Contains(r.Tools, "StructuredOutput"); {
+	case shaped && said == 4: // which does not fit
+		return modeltest.Say(modeltest.Call("StructuredOutput", map[string]any{"pages": "two"}))
+	case shaped && said > 5:
+		return modeltest.Say(modeltest.Call("StructuredOutput", map[string]any{"pages": 2}))
+	}
 	return modeltest.Say(modeltest.Text("done"))
 }
 
@@ -72,7 +80,7 @@ func TestEmbeddedOnTheWeb(t *testing.T) {
 		e := &simtests.Embedded{Server: &modeltest.Server{Script: surfer}, OpenAI: w.Rand().IntN(3) == 0, Rests: w.Rand().IntN(2) == 0}
 		e.Config.Web = paper{w}
 		w.Faults(append(simtests.ModelFaults(0.03), simtests.CancelInFlight(0.03), simtests.SlowCallback(0.1, "", 20*time.Second), simtests.SplitWrites(0.02), simtests.AgentCrash(0.005))...)
-		c, err := w.DialEmbedded(&sdk.Options{
+		o := &sdk.Options{
 			Cwd: dir, AllowedTools: []string{"WebFetch(domain:a.test)"}, MaxRestarts: w.Rand().IntN(2),
 			CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 				switch n := w.Rand().IntN(4); {
@@ -83,7 +91,12 @@ func TestEmbeddedOnTheWeb(t *testing.T) {
 				}
 				return sdk.Allow(), nil
 			},
-		}, e)
+		}
+		shaped := w.Rand().IntN(2) == 0
+		if shaped {
+			o.OutputFormat = sdk.JSONSchema(json.RawMessage(`{"type":"object","properties":{"pages":{"type":"integer"}},"required":["pages"]}`))
+		}
+		c, err := w.DialEmbedded(o, e)
 		if err != nil {
 			return
 		}
@@ -100,6 +113,14 @@ func TestEmbeddedOnTheWeb(t *testing.T) {
 			r, err := turn.Result(w.Context())
 			w.Sometimes("a turn ends well", err == nil && !r.Failed())
 			w.Sometimes("a turn fails", err != nil || r.Failed())
+			if err != nil {
+				continue
+			}
+			w.Sometimes("a turn has structured output", r.StructuredOutput != nil)
+			if r.StructuredOutput != nil {
+				assert.True(w, shaped)
+				assert.JSONEq(w, `{"pages":2}`, string(r.StructuredOutput))
+			}
 		}
 		_ = c.Close(w.Context()) // one that has died says so
 		read, approved := false, false

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -167,5 +168,36 @@ func TestSchemasThatCannotBeChecked(t *testing.T) {
 		var wrong *sdk.ConfigError
 		require.ErrorAs(t, err, &wrong, schema)
 		assert.Contains(t, strings.ToLower(err.Error()), want, schema)
+	}
+}
+
+// A Stop hook that blocks has the model continue. The last output of the turn counts, and the first
+// one is not lost.
+func TestStructuredOutputAndStopHooks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		second *modeltest.Answer
+		want   town
+	}{
+		"another output": {gives(map[string]any{"name": "Rome", "people": 3}), town{"Rome", 3}},
+		"a text":         {modeltest.Say(modeltest.Text("It is checked.")), town{"Bonn", 330_000}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, o := towns(t, false, gives(good()), c.second)
+			asked := 0
+			o.Hooks = []sdk.Hook{sdk.OnStop(func(context.Context, *protocol.StopInput) (sdk.FeedbackOutput, error) {
+				if asked++; asked == 1 {
+					return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "Check it."}, nil
+				}
+				return sdk.FeedbackOutput{}, nil
+			})}
+			v, r, err := sdk.RunAs[town](t.Context(), "Which town?", o)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, v)
+			assert.JSONEq(t, string(r.StructuredOutput), r.Result)
+			assert.Len(t, s.Requests(), 2)
+			assert.Equal(t, 2, asked)
+		})
 	}
 }
