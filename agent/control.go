@@ -41,6 +41,9 @@ func (r *Request) Fail(text, code string) {
 	r.e.send(Object{"type": "control_response", "response": o})
 }
 
+// SessionID returns the session's id.
+func (r *Request) SessionID() string { return r.e.session.id }
+
 // Later runs fn on a new strand, which can answer the request later.
 func (r *Request) Later(fn func(*Strand)) { r.e.spawn(nil, fn) }
 

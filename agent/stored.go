@@ -89,8 +89,10 @@ func (e *engine) unstored(err error, line json.RawMessage) {
 
 // stored returns an error if something of the session is not stored: an agent with a real
 // model then does nothing more. durable asks for what survives a loss of power.
-func (l *Lane) stored(durable bool) error {
-	e := l.e
+func (l *Lane) stored(durable bool) error { return l.s.stored(durable) }
+
+func (s *Strand) stored(durable bool) error {
+	e := s.e
 	if e.cfg.Live == nil || !e.keeps() {
 		return nil
 	}
@@ -109,7 +111,7 @@ func (l *Lane) stored(durable bool) error {
 		done.Store(true)
 	})
 	// It is waited for although the turn may have been aborted: its result says that all is stored.
-	if waited := l.s.park(nil, syncLimit, done.Load); waited != nil {
+	if waited := s.park(nil, syncLimit, done.Load); waited != nil {
 		if errors.Is(waited, errOver) {
 			return waited
 		}
@@ -119,6 +121,21 @@ func (l *Lane) stored(durable bool) error {
 		return &StoreError{err}
 	}
 	return nil
+}
+
+// Note adds a line to the session's file that is about the session: it is not part of the
+// conversation. It survives a loss of power when Note returns. An error says that it is not stored;
+// it is a [StoreError].
+func (s *Strand) Note(o Object) error {
+	if s.e.cfg.Live == nil || !s.e.keeps() {
+		return nil
+	}
+	line, err := encode(o)
+	if err != nil {
+		return err
+	}
+	s.e.appendLine(append(line, '\n'))
+	return s.stored(true)
 }
 
 // syncLimit is how long a turn waits for the disk.

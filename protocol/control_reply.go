@@ -168,6 +168,11 @@ type RewindFilesResponse struct {
 	Insertions   int64    `json:"insertions,omitempty"`   // lines
 	Deletions    int64    `json:"deletions,omitempty"`    // lines
 	SkippedLinks int64    `json:"skippedLinks,omitempty"` // files left alone for a link or another irregular file; 0 in a dry run
+	// SkippedFiles says of each file that was left alone why, by absolute path. Of the embedded agent.
+	SkippedFiles map[string]string `json:"skippedFiles,omitempty"`
+	// KeptFiles says where the content is of a file that others had changed since the agent did, by
+	// absolute path. Of the embedded agent.
+	KeptFiles map[string]string `json:"keptFiles,omitempty"`
 }
 
 // BackgroundTasksResponse answers a [BackgroundTasksRequest].

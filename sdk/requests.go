@@ -142,7 +142,8 @@ func (c *Client) ReadFile(ctx context.Context, req protocol.ReadFileRequest) (*p
 // RewindFiles restores the files to their state before the user message with the given
 // uuid ([Turn.UUID]). With dryRun it only reports what would change. It needs
 // Options.EnableFileCheckpointing. Check CanRewind of the answer: if it is false,
-// nothing was done.
+// nothing was done. An agent that refuses it is a *[session.ControlError]; the embedded agent's
+// Code says why: rewind_off, no_checkpoint, turn_running, or rewind_failed.
 func (c *Client) RewindFiles(ctx context.Context, userMessageUUID string, dryRun bool) (*protocol.RewindFilesResponse, error) {
 	return Call[protocol.RewindFilesResponse](ctx, c, protocol.RewindFilesRequest{UserMessageID: userMessageUUID, DryRun: dryRun})
 }

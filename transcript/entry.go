@@ -44,6 +44,9 @@ type Backup struct {
 	Version    int     `json:"version"`
 	BackupTime string  `json:"backupTime"`
 	ParentDir  string  `json:"realParentDir"`
+	// Missing says why there is no copy of a file that existed; "": there is one. The embedded
+	// agent writes it.
+	Missing string `json:"troupeMissing,omitempty"`
 }
 
 // leaf returns the member that names a leaf, under either name.

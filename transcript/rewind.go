@@ -21,9 +21,15 @@ type RewindOptions struct {
 	DryRun bool // changes nothing
 	// Dir is the directory that relative paths begin in. "": the session's.
 	Dir string
-	// Outside also changes files outside of Dir. Off, they are skipped: a transcript is a
+	// Dirs are further directories, absolute paths, whose files are changed.
+	Dirs []string
+	// Outside also changes files outside of Dir and Dirs. Off, they are skipped: a transcript is a
 	// file that programs of the agent can write.
 	Outside bool
+	// Apply, if it is set, changes the files in Rewind's place. It gets each file that is to
+	// change, by its absolute path: what it has, nil if it does not exist, and what it is to
+	// have, nil if it is to go. It is called with DryRun, too. Its error ends the rewind.
+	Apply func(file string, before, after []byte) error
 }
 
 // ErrNoCheckpoint is the error of Rewind for a message without a checkpoint: the session
@@ -46,6 +52,7 @@ type RewoundFile struct {
 	Path   string // absolute
 	Action RewindAction
 	Why    string // of RewindSkip
+	Link   bool   // it is skipped since it is a link or no regular file now
 }
 
 // Rewound is the result of a rewind.
@@ -95,10 +102,8 @@ func (s *Sessions) Rewind(ctx context.Context, id, messageUUID string, o RewindO
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		if !o.DryRun {
-			if err := plans[i].run(s.files()); err != nil {
-				return r, fmt.Errorf("transcript: rewind: %w", err)
-			}
+		if err := plans[i].apply(s.files(), &o); err != nil {
+			return r, fmt.Errorf("transcript: rewind: %w", err)
 		}
 		r.Files = append(r.Files, plans[i].file)
 	}
@@ -164,6 +169,7 @@ func (t *Transcript) commandsAfter(messageUUID string) ([]string, error) {
 // rewindPlan is what a rewind does to one file.
 type rewindPlan struct {
 	file    RewoundFile
+	before  []byte // nil: there is no file
 	content []byte
 	mode    fs.FileMode
 }
@@ -174,11 +180,13 @@ func (s *Sessions) planRewind(id, name string, b Backup, o *RewindOptions) rewin
 		file = filepath.Join(o.Dir, file)
 	}
 	p := rewindPlan{file: RewoundFile{Path: filepath.Clean(file), Action: RewindSkip}, mode: 0o644}
-	if !isWithin(o.Dir, p.file.Path) && !o.Outside {
+	dirs := append([]string{o.Dir}, o.Dirs...)
+	at := slices.IndexFunc(dirs, func(dir string) bool { return isWithin(dir, p.file.Path) })
+	if at < 0 && !o.Outside {
 		p.file.Why = "it is outside of the session's directory"
 		return p
 	}
-	if leavesThroughLink(o.Dir, filepath.Dir(p.file.Path)) && !o.Outside {
+	if !o.Outside && leavesThroughLink(dirs[at], filepath.Dir(p.file.Path)) {
 		p.file.Why = "its directory is a link to another place"
 		return p
 	}
@@ -189,13 +197,20 @@ func (s *Sessions) planRewind(id, name string, b Backup, o *RewindOptions) rewin
 		p.file.Why = err.Error()
 		return p
 	case exists && !info.Mode().IsRegular():
-		p.file.Why = "it is a link or no regular file"
+		p.file.Why, p.file.Link = "it is a link or no regular file", true
+		return p
+	case b.Missing != "":
+		p.file.Why = "it has no backup: " + b.Missing
 		return p
 	case b.FileName == nil && !exists:
 		p.file.Action = RewindKeep
 		return p
 	case b.FileName == nil:
 		p.file.Action = RewindRemove
+		if o.Apply != nil {
+			p.before, err = os.ReadFile(p.file.Path)
+			p.skipFor(err)
+		}
 		return p
 	case !isFileName(*b.FileName):
 		p.file.Why = "the name of its backup is not valid"
@@ -208,11 +223,21 @@ func (s *Sessions) planRewind(id, name string, b Backup, o *RewindOptions) rewin
 	p.file.Action = RewindWrite
 	if exists {
 		p.mode = info.Mode().Perm()
-		if now, err := os.ReadFile(p.file.Path); err == nil && bytes.Equal(now, p.content) {
+		if p.before, err = os.ReadFile(p.file.Path); err == nil && bytes.Equal(p.before, p.content) {
 			p.file.Action = RewindKeep
+		}
+		if o.Apply != nil {
+			p.skipFor(err)
 		}
 	}
 	return p
+}
+
+// skipFor skips a file that cannot be read, which only Apply needs to be.
+func (p *rewindPlan) skipFor(err error) {
+	if err != nil {
+		p.file.Action, p.file.Why = RewindSkip, "it cannot be read: "+err.Error()
+	}
 }
 
 // isWithin reports whether the path is in the directory, by their names.
@@ -237,6 +262,17 @@ func leavesThroughLink(dir, path string) bool {
 		}
 		path = up
 	}
+}
+
+// apply does what the plan says, or has Apply do it.
+func (p *rewindPlan) apply(files session.Files, o *RewindOptions) error {
+	switch changes := p.file.Action == RewindWrite || p.file.Action == RewindRemove; {
+	case changes && o.Apply != nil:
+		return o.Apply(p.file.Path, p.before, p.content)
+	case o.DryRun:
+		return nil
+	}
+	return p.run(files)
 }
 
 // run does what the plan says.

@@ -1,6 +1,7 @@
 package transcript_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,47 @@ func TestRewindKeepsTheMode(t *testing.T) {
 	info, err := os.Stat(filepath.Join(project, "ck.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+}
+
+// A caller of Rewind may change the files itself, in further directories, too.
+func TestRewindApply(t *testing.T) {
+	t.Parallel()
+	s, project := newProject(t)
+	type change struct{ file, before, after string }
+	file := filepath.Join(project, "ck.txt")
+	for to, want := range map[string][]change{"2": {{file, "v3\n", "v1\n"}}, "1": {{file, "v3\n", "<nil>"}}, "4": nil} {
+		for _, dry := range []bool{true, false} {
+			var got []change
+			text := func(b []byte) string {
+				if b == nil {
+					return "<nil>"
+				}
+				return string(b)
+			}
+			_, err := s.Rewind(t.Context(), checkpointed, message(to), transcript.RewindOptions{Dir: project, DryRun: dry, Apply: func(at string, before, after []byte) error {
+				got = append(got, change{at, text(before), text(after)})
+				return nil
+			}})
+			require.NoError(t, err)
+			assert.Equal(t, want, got, to)
+		}
+	}
+	failed := errors.New("the disk is full")
+	_, err := s.Rewind(t.Context(), checkpointed, message("2"), transcript.RewindOptions{Dir: project, Apply: func(string, []byte, []byte) error { return failed }})
+	require.ErrorIs(t, err, failed)
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "v3\n", string(content))
+
+	rewriteCheckpoints(t, s, `"ck.txt"`, `"`+file+`"`)
+	r, err := s.Rewind(t.Context(), checkpointed, message("2"), transcript.RewindOptions{Dir: t.TempDir(), Dirs: []string{project}})
+	require.NoError(t, err)
+	assert.Equal(t, []transcript.RewoundFile{{Path: file, Action: transcript.RewindWrite}}, r.Files)
+
+	rewriteCheckpoints(t, s, `"backupFileName":"`, `"troupeMissing":"it was too large","backupFileName":"`)
+	r, err = s.Rewind(t.Context(), checkpointed, message("3"), transcript.RewindOptions{Dir: project})
+	require.NoError(t, err)
+	assert.Equal(t, []transcript.RewoundFile{{Path: file, Action: transcript.RewindSkip, Why: "it has no backup: it was too large"}}, r.Files)
 }
 
 // TestRewindSkips leaves files alone that are not what the checkpoint had.

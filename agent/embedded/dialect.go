@@ -35,7 +35,7 @@ func (d dialectOf) Validate(o *dialect.Input) ([]session.Warning, error) {
 	warnings, err := d.Dialect.Validate(unboxed(o))
 	_, wrong := serversOf(o)
 	_, more, box := sandboxOf(o)
-	return append(warnings, more...), errors.Join(named(err), unsupported(o), wrong, box)
+	return append(warnings, more...), errors.Join(named(err), unsupported(o), d.unkept(o), wrong, box)
 }
 
 // named are mistakes in the options, with this agent's name.
@@ -70,7 +70,7 @@ func (d dialectOf) Launch(o *dialect.Input) (dialect.Launch, error) {
 			l.Args = append(l.Args, flag+strings.Join(rules, ","))
 		}
 	}
-	return l, errors.Join(named(err), unsupported(o), wrong, box)
+	return l, errors.Join(named(err), unsupported(o), d.unkept(o), wrong, box)
 }
 
 // Initialize implements [dialect.Dialect].
@@ -81,6 +81,14 @@ func (d dialectOf) Initialize(o *dialect.Input) (json.RawMessage, error) {
 // CheckInitialize implements [dialect.Dialect].
 func (d dialectOf) CheckInitialize(o *dialect.Input, response json.RawMessage) error {
 	return d.Dialect.CheckInitialize(plain(o), response)
+}
+
+// unkept says that there is no place for checkpoints.
+func (d dialectOf) unkept(o *dialect.Input) error {
+	if o.EnableFileCheckpointing.Or(false) && (!o.PersistSession.Or(true) || d.folder(o) == "") {
+		return problem("EnableFileCheckpointing", "needs a session that is stored: its file names the copies of files", "leave PersistSession out, and set Config.Dir, XDG_STATE_HOME or HOME")
+	}
+	return nil
 }
 
 // unsupported are the options that this agent does not have.
@@ -117,7 +125,6 @@ func unsupported(o *dialect.Input) error {
 		{"Agent", o.Agent != "", notYet},
 		{"AgentProgressSummaries", o.AgentProgressSummaries, notYet},
 		{"Agents", len(o.Agents) > 0, notYet},
-		{"EnableFileCheckpointing", o.EnableFileCheckpointing.Or(false), notYet},
 		{"FallbackModel", o.FallbackModel != "", notYet},
 		{"ForwardSubagentText", o.ForwardSubagentText, notYet},
 		{"PerTaskStopAffordance", o.PerTaskStopAffordance, notYet},

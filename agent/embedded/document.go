@@ -184,8 +184,10 @@ func (h *hands) replace(u *spot, path string, before *document, content []byte) 
 	}
 	if err != nil {
 		_ = dir.Remove(tmp) // nothing of it stays
+		return err
 	}
-	return err
+	h.put(at, content)
+	return nil
 }
 
 // put gives a file its name, if what has the name now is the document before.

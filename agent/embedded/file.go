@@ -148,6 +148,19 @@ func (f *file) sync() error {
 	return f.broken
 }
 
+// complete returns an error if lines wait to be written.
+func (f *file) complete() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken != nil {
+		return f.broken
+	}
+	if len(f.waiting) > 0 {
+		return fmt.Errorf("lines of the session are not written to %s yet", f.name)
+	}
+	return nil
+}
+
 // close closes the file until something is written again. Unless it is the end, it stays
 // open while a part of a line waits, which would begin one in a file that is opened again.
 func (f *file) close(end bool) {

@@ -48,6 +48,8 @@ type hands struct {
 	deny  func(path string) bool // whether a deny rule hides a file; nil if there is no such rule
 	rules *policy.Policy         // with the deny rules of the session, or nil
 
+	written map[string]uint64 // hashes of what was written last, by path; nil if there are no checkpoints
+
 	commands commands
 
 	// reads decides about a command by the rules for reading. It is nil until they are compiled.
@@ -208,6 +210,24 @@ func (h *hands) remember(path string, k known) {
 	defer h.mu.Unlock()
 	h.book = h.book || isNotebook(path)
 	h.read[path] = k
+}
+
+// put notes what a tool or a rewind has written.
+func (h *hands) put(at string, content []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.written != nil {
+		h.written[at] = hash(content)
+	}
+}
+
+// isOwn reports whether the content of a file is what the session has written, or the model has
+// seen.
+func (h *hands) isOwn(at string, content []byte) bool {
+	_, same := h.knows(at, content)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return same || h.written[at] == hash(content)
 }
 
 // openLog lets the model read a transcript that the conversation names.

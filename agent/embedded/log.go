@@ -46,6 +46,9 @@ type log struct {
 
 	used, told []uint64 // hashes of the ids of calls, and of results
 
+	points *points // checkpoints; nil if they are off
+	loaded string  // path of the file that was loaded
+
 	space // what compaction needs
 }
 
@@ -70,6 +73,7 @@ func (l *log) Load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.loaded = path
 	for line := range bytes.Lines(content) {
 		if id := l.fold(line); id != "" {
 			l.copied = append(l.copied, id)
@@ -183,10 +187,14 @@ func (l *log) Append(path string, line []byte) error {
 	if l.stores() {
 		err = l.file.append(filepath.Join(l.dir, filepath.FromSlash(path)), line)
 	}
+	if l.loaded != "" {
+		l.points.forked(l.loaded, path)
+		l.loaded = ""
+	}
 	if len(l.copied) > 0 {
 		id := uuidOf(line)
 		if id == "" {
-			return err // it is about the session, and says nothing
+			return err // it is about the session, and was read when that was loaded
 		}
 		if i := slices.Index(l.copied, id); i >= 0 { // the engine leaves out what it cannot read
 			l.copied = l.copied[i+1:]
@@ -242,7 +250,11 @@ func uuidOf(line []byte) string {
 // death has cut off says nothing, nor does one that is about the session and not of it.
 func (l *log) fold(line []byte) string {
 	var r record
-	if protocol.Unmarshal(line, &r) != nil || r.UUID == "" {
+	if protocol.Unmarshal(line, &r) != nil {
+		return ""
+	}
+	if r.UUID == "" {
+		l.points.fold(r.Type, line)
 		return ""
 	}
 	l.edge = l.edge.upTo(&r)

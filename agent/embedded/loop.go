@@ -34,6 +34,9 @@ func (t *talk) turn(turn *agent.Turn) error {
 	if err := t.needsOutput(turn.Lane); err != nil {
 		return err
 	}
+	if err := t.checkpoint(turn); err != nil {
+		return t.failed(turn, err)
+	}
 	if instructions, is := turn.Compacts(); is {
 		return t.command(turn, instructions)
 	}
@@ -46,6 +49,9 @@ func (t *talk) turn(turn *agent.Turn) error {
 // goOn continues a turn whose end a Stop hook has blocked. The engine has said why.
 func (t *talk) goOn(turn *agent.Turn, _ string) error {
 	defer t.rest(turn)
+	if err := t.works(turn); err != nil {
+		return t.failed(turn, err)
+	}
 	return t.loop(turn)
 }
 
@@ -54,6 +60,9 @@ func (t *talk) goOn(turn *agent.Turn, _ string) error {
 func (t *talk) rest(turn *agent.Turn) {
 	if files := t.hands.noted(); len(files) > 0 && t.log.stores() {
 		turn.Attach(knownFiles, agent.Object{"files": files})
+	}
+	if t.points != nil {
+		t.points.working = false
 	}
 	t.gates, t.hands.reads = nil, nil
 	t.hands.hide(nil, nil)

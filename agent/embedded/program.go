@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"encoding/json"
+	"io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -79,12 +80,17 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		names = box.asking
 	}
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
+	if l.Getenv(checkpointing) == "true" && t.log.stores() {
+		t.points = &points{dir: dir, root: t.hands.real, copied: map[string]fs.FileInfo{}}
+		t.log.points, t.hands.written = t.points, map[string]uint64{}
+	}
 	t.log.file.disk, t.log.knows, t.log.opens = p.seams.Disk, t.hands.remember, t.hands.openLog
 	t.log.takes = t.hands.takes
 	own := &servers{hands: t.hands, seams: p.seams, logins: p.logins}
 	return &conversation{t.hands, own, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
+		Control:   t.control,
 		Turn:      t.turn,
 		Continue:  t.goOn,
 		History:   t.log,
@@ -167,7 +173,8 @@ type talk struct {
 	loaded []string      // texts of skills for the model, behind the results of the calls
 	stops  int           // answers of the turn that the provider has stopped
 
-	useless int // compactions in a row that have failed, or have not helped
+	points  *points // the log's
+	useless int     // compactions in a row that have failed, or have not helped
 
 	retracted []string // frames of an answer that is not part of the conversation, until another takes its place
 	all       []used   // of the session, by model, in the order of their first answers
@@ -205,7 +212,7 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	h.options = addedDirs(l.Args)
 	h.add(nil)
 	for _, kv := range l.Env {
-		if name, _, _ := strings.Cut(kv, "="); !private(name) && name != readsState {
+		if name, _, _ := strings.Cut(kv, "="); !private(name) && name != readsState && name != checkpointing {
 			h.env = append(h.env, kv)
 		}
 	}

@@ -259,6 +259,11 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 		if own.act != nil {
 			return own.act(t, turn.Lane, s, b.ID, in)
 		}
+		if own.writes {
+			if no, err := t.track(s, turn.SessionID(), at, t.hands.path(own.place(t.hands, in))); err != nil || no != "" {
+				return failure("%s", no), err
+			}
+		}
 		var done agent.ToolResult
 		err = s.Do(func(ctx context.Context) error {
 			done = own.run(context.WithValue(ctx, spotKey{}, at), t.hands, in)
