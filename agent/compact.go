@@ -134,7 +134,11 @@ func (l *Lane) compacting(o Object, counts bool) {
 // compacted writes the boundary and the summary to the history, and then their frames.
 func (l *Lane) compacted(c *Compaction, trigger string, took time.Duration) {
 	e := l.e
-	boundary, anchor, before := e.ids.uuid(), e.ids.uuid(), e.mem.leaf
+	boundary, anchor, before := e.ids.uuid(), e.ids.uuid(), ""
+	th := l.thread()
+	if th != nil {
+		before = th.leaf
+	}
 	inLine := Object{
 		"trigger": trigger, "preTokens": c.PreTokens, "postTokens": c.PostTokens, "cumulativeDroppedTokens": c.Dropped, "durationMs": took.Milliseconds(),
 	}.with(c.More)
@@ -151,13 +155,13 @@ func (l *Lane) compacted(c *Compaction, trigger string, took time.Duration) {
 	if trigger == "auto" {
 		message["content"], frame = []any{Object{"type": "text", "text": c.Summary}}, Object{}
 	}
-	if l.parent == "" && e.keeps() {
-		e.mem.leaf = ""
-		e.record(Object{
+	if th != nil && e.keeps() {
+		th.leaf = ""
+		l.record(Object{
 			"type": "system", "subtype": "compact_boundary", "uuid": boundary, "logicalParentUuid": orNull(before),
 			"content": "Conversation compacted", "isMeta": false, "level": "info", "compactMetadata": inLine,
 		})
-		e.record(Object{
+		l.record(Object{
 			"type": "user", "uuid": anchor, "promptId": e.session.prompt, "isCompactSummary": true, "isVisibleInTranscriptOnly": true, "message": message,
 		})
 	}

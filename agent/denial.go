@@ -17,10 +17,18 @@ func (l *Lane) unchecked(c *call, g gate, text string) gate {
 	return g
 }
 
+// whose says which sub-agent of a real model makes a call.
+func (l *Lane) whose() Object {
+	if l.own == nil {
+		return nil
+	}
+	return Object{"agent_id": l.agentID}
+}
+
 // reportDenial reports a call that was denied without asking the host.
 func (l *Lane) reportDenial(c *call, g gate, more Object) {
 	if l.e.cfg.Dialect != Qoder {
-		l.e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text}.with(more))
+		l.e.system("permission_denied", Object{"tool_name": c.Name, "tool_use_id": c.ID, "message": g.text}.with(more).with(l.whose()))
 	}
 }
 

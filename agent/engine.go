@@ -139,6 +139,9 @@ type engine struct {
 	tasks      []*Task
 	own        []*mcpServer // servers that the agent itself connects to
 	apart      int          // strands for which the agent's end does not wait
+	watched    []*Task      // sub-agents of a real model in the foreground
+	syncing    *syncRun     // the last one
+	sidechains []*sidechain // of real models' sub-agents that run, oldest first
 	state      string       // last session_state_changed
 	spent      float64
 	calls      int // model calls

@@ -47,16 +47,21 @@ const missingText = "[Tool result missing due to internal error]"
 
 // memory is what the engine knows of the session's file.
 type memory struct {
-	leaf     string   // uuid of the last line of the conversation
+	thread
 	prompts  []string // of all lives, in order; of a real agent, whose history has them, the last
-	dangling []openUse
-	cut      bool // the last turn was not finished
-	blocks   []Object
+	cut      bool     // the last turn was not finished
 	lag      time.Duration
 	unsynced []unsynced // oldest first
 
 	failed error             // why lines are not stored; nil: all are
 	lost   []json.RawMessage // they, once the host has a copy of each line
+}
+
+// thread is a conversation as its file has it.
+type thread struct {
+	leaf     string // uuid of the last line
+	dangling []openUse
+	blocks   []Object // of the message that is open
 }
 
 // openUse is a tool use without a result.
@@ -91,21 +96,28 @@ func (e *engine) record(o Object) {
 	if !e.keeps() {
 		return
 	}
-	o["parentUuid"] = nil
-	if e.mem.leaf != "" {
-		o["parentUuid"] = e.mem.leaf
+	if line := e.lineOf(&e.mem.thread, o, Object{"isSidechain": false}); line != nil {
+		e.appendLine(line)
 	}
-	e.mem.leaf, _ = o["uuid"].(string)
+}
+
+// lineOf is the next line of a conversation, with more members; nil if it cannot be encoded.
+func (e *engine) lineOf(th *thread, o, more Object) []byte {
+	o["parentUuid"] = nil
+	if th.leaf != "" {
+		o["parentUuid"] = th.leaf
+	}
+	th.leaf, _ = o["uuid"].(string)
 	line, err := encode(o.with(Object{
-		"isSidechain": false, "userType": "external", "entrypoint": "sdk-ts", "cwd": e.session.cwd,
+		"userType": "external", "entrypoint": "sdk-ts", "cwd": e.session.cwd,
 		"sessionId": e.session.id, "version": e.tr.version, "gitBranch": "HEAD",
 		"timestamp": e.timeOfDay(),
-	}))
+	}).with(more))
 	if err != nil {
 		e.fatal("agent: line cannot be kept: %v", err)
-		return
+		return nil
 	}
-	e.appendLine(append(line, '\n'))
+	return append(line, '\n')
 }
 
 // epoch is when the engine's time begins.
@@ -187,29 +199,30 @@ func (e *engine) recordQueued(msg *message) {
 
 // recordBlocks keeps the blocks of a message that has ended.
 func (l *Lane) recordBlocks(stopReason string) {
-	if l.parent != "" {
+	th := l.thread()
+	if th == nil {
 		return
 	}
 	var stop any // null when the message was cut off
 	if stopReason != "" {
 		stop = stopReason
 	}
-	for i, b := range l.e.mem.blocks {
+	for i, b := range th.blocks {
 		message, _ := b["message"].(Object)
 		o := Object{
 			"type": "assistant", "uuid": b["uuid"], "requestId": b["request_id"], "apiBlockIndex": i,
-			"requestedModel": l.e.session.model,
+			"requestedModel": l.Model(),
 			"message":        message.with(Object{"stop_reason": stop, "usage": l.messageUsage()}),
 		}
 		if l.live != nil {
-			l.e.noteCalls(b, message)
+			th.noteCalls(b, message)
 			if failed, _ := b["is_api_error_message"].(bool); failed {
 				o["isApiErrorMessage"], o["error"] = true, b["error"]
 			}
 		}
-		l.e.record(o)
+		l.record(o)
 	}
-	l.e.mem.blocks = nil
+	th.blocks = nil
 }
 
 // messageUsage is what the message has used: for a real model, as it said.
@@ -222,7 +235,8 @@ func (l *Lane) messageUsage() Object {
 
 // recordUser keeps a user frame of the agent's own.
 func (l *Lane) recordUser(o Object) {
-	if l.parent != "" || !l.e.keeps() {
+	th := l.thread()
+	if th == nil || !l.e.keeps() {
 		return
 	}
 	kept := Object{
@@ -232,35 +246,35 @@ func (l *Lane) recordUser(o Object) {
 		kept["toolUseResult"] = r
 	}
 	if l.e.cfg.Live != nil {
-		if source := l.e.mem.answered(o); source != "" {
+		if source := th.answered(o); source != "" {
 			kept["sourceToolAssistantUUID"] = source
 		}
 	}
-	l.e.record(kept)
+	l.record(kept)
 }
 
 // noteCalls notes the calls of an assistant frame, which have no result yet.
-func (e *engine) noteCalls(frame, message Object) {
+func (th *thread) noteCalls(frame, message Object) {
 	uuid, _ := frame["uuid"].(string)
 	blocks, _ := message["content"].([]any)
 	for _, b := range blocks {
 		if block, ok := b.(Object); ok && block["type"] == "tool_use" {
 			id, _ := block["id"].(string)
-			e.mem.open(id, uuid)
+			th.open(id, uuid)
 		}
 	}
 }
 
 // open notes a call without a result. The second of an id is dropped: it gets no result.
-func (m *memory) open(id, line string) {
-	if !slices.ContainsFunc(m.dangling, func(o openUse) bool { return o.id == id }) {
-		m.dangling = append(m.dangling, openUse{id, line})
+func (th *thread) open(id, line string) {
+	if !slices.ContainsFunc(th.dangling, func(o openUse) bool { return o.id == id }) {
+		th.dangling = append(th.dangling, openUse{id, line})
 	}
 }
 
 // answered takes the calls that a frame has results of from those without, and returns the
 // uuid of the line with the call; "": there is no result in it.
-func (m *memory) answered(frame Object) (source string) {
+func (th *thread) answered(frame Object) (source string) {
 	message, _ := frame["message"].(Object)
 	blocks, _ := message["content"].([]any)
 	for _, b := range blocks {
@@ -269,12 +283,12 @@ func (m *memory) answered(frame Object) (source string) {
 			continue
 		}
 		id, _ := block["tool_use_id"].(string)
-		for _, open := range m.dangling {
+		for _, open := range th.dangling {
 			if open.id == id {
 				source = open.line
 			}
 		}
-		m.close(id)
+		th.close(id)
 	}
 	return source
 }

@@ -17,6 +17,7 @@ type message struct {
 	started bool // its command_lifecycle has said started
 	apart   bool // it was there before the turn that runs: it gets its own
 	origin  *Task
+	alone   bool // it gets a separate turn
 	again   bool // a turn of an earlier life, run once more
 }
 
@@ -159,7 +160,7 @@ func (e *engine) inject(t *Turn) {
 	kept := e.inbox[:0]
 	for _, msg := range e.inbox {
 		_, compact := msg.compacts() // which is nothing for the model
-		if msg.apart && msg.origin == nil || msg.origin != nil && e.cfg.Live == nil || compact && e.cfg.Live != nil {
+		if msg.alone || msg.apart && msg.origin == nil || msg.origin != nil && e.cfg.Live == nil || compact && e.cfg.Live != nil {
 			kept = append(kept, msg)
 			continue
 		}

@@ -278,12 +278,21 @@ func (e *engine) tools() []string {
 	if e.cfg.Live != nil && e.host.output != nil {
 		names = append(names, "StructuredOutput")
 	}
-	names = slices.DeleteFunc(names, func(n string) bool { return anyCovers(e.perms.disallow, n, nil) })
+	names = slices.DeleteFunc(names, func(n string) bool {
+		other := map[string]string{"Agent": "Task", "Task": "Agent"}[n]
+		return anyCovers(e.perms.disallow, n, nil) || e.cfg.Live != nil && other != "" && anyCovers(e.perms.disallow, other, nil)
+	})
 	for _, s := range e.host.servers {
 		for _, tool := range s.tools {
 			names = append(names, e.mcpToolName(s.name, tool))
 		}
 	}
+	if i := slices.Index(names, "Agent"); i >= 0 && e.cfg.Live != nil {
+		names[i] = "Task"
+	}
 	slices.Sort(names)
-	return names
+	if i := slices.Index(names, "Task"); i >= 0 && e.cfg.Live != nil { // it is the first, as observed
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, "Task")
+	}
+	return slices.Compact(names)
 }

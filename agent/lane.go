@@ -19,7 +19,8 @@ type Lane struct {
 	agentType   string
 	description string
 	background  bool
-	task        *Task // of a sub-agent
+	task        *Task      // of a sub-agent
+	own         *sidechain // of a real model's sub-agent
 
 	message   string // id of the API message that is open
 	index     int    // of its next block
@@ -295,6 +296,20 @@ func (l *Lane) messageObject(block Object) Object {
 // assistant writes one assistant frame: one content block, the message's final
 // stop reason and usage not yet known, as observed.
 func (l *Lane) assistant(block, more Object) {
+	o := l.frame(block, more)
+	if l.e.cfg.At != nil {
+		line, err := encode(o)
+		if err != nil {
+			l.e.fatal("agent: frame cannot be encoded: %v", err)
+			return
+		}
+		l.e.at(MidAssistant, line)
+	}
+	l.e.send(o)
+}
+
+// frame is an assistant frame. The history gets it when its message ends.
+func (l *Lane) frame(block, more Object) Object {
 	o := Object{"type": "assistant", "message": l.messageObject(block), "parent_tool_use_id": l.parentID()}
 	switch {
 	case l.live != nil && l.live.RequestID != "":
@@ -314,18 +329,10 @@ func (l *Lane) assistant(block, more Object) {
 	o = o.with(l.nested()).with(more)
 	l.e.stamp(o)
 	o["uuid"], o["session_id"] = l.e.ids.uuid(), l.e.session.id
-	if l.parent == "" && l.e.keeps() {
-		l.e.mem.blocks = append(l.e.mem.blocks, o)
+	if th := l.thread(); th != nil && l.e.keeps() {
+		th.blocks = append(th.blocks, o)
 	}
-	if l.e.cfg.At != nil {
-		line, err := encode(o)
-		if err != nil {
-			l.e.fatal("agent: frame cannot be encoded: %v", err)
-			return
-		}
-		l.e.at(MidAssistant, line)
-	}
-	l.e.send(o)
+	return o
 }
 
 func (l *Lane) parentID() any {
@@ -348,6 +355,9 @@ func (l *Lane) userFrame(o Object) {
 	o = o.with(Object{"type": "user", "parent_tool_use_id": l.parentID(), "uuid": l.e.ids.uuid()}).with(l.nested())
 	l.e.stamp(o)
 	l.recordUser(o)
+	if l.parent != "" && (l.own == nil || o["tool_result_meta"] != nil) {
+		delete(o, "tool_use_result") // which the host does not get, but of a call that met no gate
+	}
 	l.e.emit(o)
 	if l.turn != nil && l.parent == "" {
 		l.turn.users++

@@ -93,8 +93,17 @@ func (l *Lane) MayAsk() error {
 	if err := l.stored(false); err != nil {
 		return err
 	}
+	if err := l.MayRepeat(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// MayRepeat reports whether there is money for a call that is made again. An error ends the turn:
+// return it.
+func (l *Lane) MayRepeat() error {
 	if l.overBudget() {
-		return errBudget
+		return l.budgetError()
 	}
 	return nil
 }
@@ -106,6 +115,9 @@ func (l *Lane) Streams() bool { return l.streams() }
 // blocks with Block, as they become whole; CloseMessage or DropMessage ends it.
 func (l *Lane) OpenMessage(m ModelMessage) {
 	l.message, l.index, l.live = m.ID, 0, &m
+	if l.own != nil {
+		l.lastText = "" // its report is of its last answer
+	}
 }
 
 // Partial writes an event of the model's stream, one JSON object, if the host wants them.
@@ -168,13 +180,14 @@ func (l *Lane) messageStart(b []byte) []byte {
 // more.
 func (l *Lane) Block(block, more Object) {
 	l.index++
-	if block["type"] == "text" && l.parent != "" && !l.background && !l.e.host.subText {
-		return // a sub-agent's text stays with it
-	}
 	if name, ok := block["name"].(string); ok && block["type"] == "tool_use" {
 		more = l.e.toolUseMeta(name, block["id"]).with(more)
 	}
-	l.assistant(block, more)
+	if block["type"] != "tool_use" && l.parent != "" && !l.background && !l.e.host.subText {
+		_ = l.frame(block, more) // what a sub-agent says stays with it
+	} else {
+		l.assistant(block, more)
+	}
 	if text, ok := block["text"].(string); ok && block["type"] == "text" {
 		l.lastText = text
 	}
@@ -185,7 +198,8 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 	if l.message == "" {
 		return
 	}
-	l.e.spent += cost
+	l.Spend(cost)
+	l.used(usage)
 	l.live.Usage = usage
 	l.stopped, l.lastStop = true, stopReason
 	l.recordBlocks(stopReason)
@@ -195,38 +209,54 @@ func (l *Lane) CloseMessage(stopReason string, usage Object, cost float64) {
 // ForgetBlocks keeps the blocks of the open message out of the history. The host has seen
 // them: it returns the ids of their frames.
 func (l *Lane) ForgetBlocks() (frames []string) {
-	for _, b := range l.e.mem.blocks {
+	th := l.thread()
+	for _, b := range th.blocks {
 		if id, ok := b["uuid"].(string); ok {
 			frames = append(frames, id)
 		}
 	}
-	l.e.mem.blocks = nil
+	th.blocks = nil
 	return frames
 }
 
 // Spend adds to what the session has cost, in US dollars, what no message says.
-func (l *Lane) Spend(cost float64) { l.e.spent += cost }
+func (l *Lane) Spend(cost float64) {
+	l.e.spent += cost
+	for own := l.own; own != nil; own = own.up {
+		own.spent += cost
+	}
+}
 
 // DropMessage forgets the open message, of which no block was written.
 func (l *Lane) DropMessage() {
-	l.e.mem.blocks = nil
+	l.thread().blocks = nil
 	l.message, l.live = "", nil
 }
 
 // Remind adds a text to what the model reads next, behind the results of the last calls. The
 // host does not see it. The history gets it as an attachment.
 func (l *Lane) Remind(texts ...string) {
-	l.e.attach("hook_additional_context", Object{"content": texts})
+	l.Attach("hook_additional_context", Object{"content": texts})
 }
 
 // Attach adds an attachment of that kind to the history: what it means is the history's. The
 // host does not see it.
-func (l *Lane) Attach(kind string, o Object) { l.e.attach(kind, o) }
+func (l *Lane) Attach(kind string, o Object) {
+	if l.own == nil {
+		l.e.attach(kind, o)
+	} else if l.e.keeps() {
+		l.record(l.e.attachment(kind, o))
+	}
+}
 
 func (e *engine) attach(kind string, o Object) {
 	if e.cfg.Live != nil && e.keeps() {
-		e.record(Object{"type": "attachment", "uuid": e.ids.uuid(), "attachment": o.with(Object{"type": kind})})
+		e.record(e.attachment(kind, o))
 	}
+}
+
+func (e *engine) attachment(kind string, o Object) Object {
+	return Object{"type": "attachment", "uuid": e.ids.uuid(), "attachment": o.with(Object{"type": kind})}
 }
 
 // RunTools takes calls, whose assistant frames Block has written, through their gates and
@@ -236,6 +266,7 @@ func (l *Lane) RunTools(calls ...ToolCall) error {
 	for i, tc := range calls {
 		open[i] = newCall(tc)
 		l.openTools = append(l.openTools, open[i])
+		l.progress(open[i])
 	}
 	return l.runTools(open)
 }
@@ -303,8 +334,14 @@ func (l *Lane) MCPTools() (list []MCPToolInfo) {
 // Tools returns the tools that system/init names.
 func (l *Lane) Tools() []string { return l.e.tools() }
 
-// Model returns the session's model, as the options and set_model say.
-func (l *Lane) Model() string { return l.e.session.model }
+// Model returns the session's model, as the options and set_model say, or that of the
+// sub-agent.
+func (l *Lane) Model() string {
+	if l.own != nil && l.own.model != "" {
+		return l.own.model
+	}
+	return l.e.session.model
+}
 
 // SystemPrompt returns the parts of the host's system prompt, nil if it keeps the agent's
 // own, and what it adds.

@@ -26,7 +26,7 @@ func notesOf(event, subject string, a HookAnswer) (notes []string) {
 
 // remind has the model read notes, if there are any.
 func (l *Lane) remind(notes []string) {
-	if len(notes) > 0 && l.parent == "" {
+	if len(notes) > 0 && (l.parent == "" || l.own != nil) {
 		l.Remind(notes...)
 	}
 }

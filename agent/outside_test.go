@@ -404,11 +404,11 @@ func TestWorkInTheBackground(t *testing.T) {
 				if err := turn.Strand().Yield(); err != nil { // it begins
 					return err
 				}
-				command, found, err := turn.StopTask(turn.Strand(), id)
+				_, command, found, err := turn.StopTask(turn.Strand(), id)
 				assert.True(t, found)
 				assert.True(t, ended, "its work is over when it is stopped")
 				assert.Equal(t, "x", command)
-				_, again, _ := turn.StopTask(turn.Strand(), id)
+				_, _, again, _ := turn.StopTask(turn.Strand(), id)
 				assert.False(t, again)
 				return err
 			}})

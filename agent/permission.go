@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -270,7 +271,10 @@ func (l *Lane) askPermission(s *Strand, c *call, g gate) (gate, error) {
 	})
 	if err != nil {
 		e.withdraw(p)
-		e.openAsks-- // the end of the scope has reported the state
+		e.openAsks-- // the end of the turn has reported the state
+		if errors.Is(err, errKilledTask) && e.openAsks == 0 {
+			e.setState("running")
+		}
 		return g, err
 	}
 	if !p.settled {

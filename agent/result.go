@@ -38,9 +38,12 @@ func (e *engine) costPerCall() float64 {
 	return defaultCost
 }
 
-// overBudget reports whether --max-budget-usd is spent.
+// overBudget reports whether --max-budget-usd is spent, or the share of it of the sub-agent.
 func (l *Lane) overBudget() bool {
 	limit := l.e.flags.number("max-budget-usd")
+	if own := l.own; own != nil {
+		return limit > 0 && (own.spent > own.share || l.e.spent > limit)
+	}
 	return limit > 0 && l.parent == "" && l.turn != nil && l.e.spent > limit
 }
 

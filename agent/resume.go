@@ -120,10 +120,10 @@ func (e *engine) remember(in entry) {
 	}
 }
 
-func (m *memory) close(toolUseID string) {
-	for i, open := range m.dangling {
+func (th *thread) close(toolUseID string) {
+	for i, open := range th.dangling {
 		if open.id == toolUseID {
-			m.dangling = append(m.dangling[:i], m.dangling[i+1:]...)
+			th.dangling = append(th.dangling[:i], th.dangling[i+1:]...)
 			return
 		}
 	}

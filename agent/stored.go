@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,9 +90,10 @@ func (e *engine) unstored(err error, line json.RawMessage) {
 
 // stored returns an error if something of the session is not stored: an agent with a real
 // model then does nothing more. durable asks for what survives a loss of power.
-func (l *Lane) stored(durable bool) error { return l.s.stored(durable) }
+func (l *Lane) stored(durable bool) error { return l.s.stored(durable, l.own) }
 
-func (s *Strand) stored(durable bool) error {
+// stored is that of the session, and of a sub-agent's conversation, if own is not nil.
+func (s *Strand) stored(durable bool, own *sidechain) error {
 	e := s.e
 	if e.cfg.Live == nil || !e.keeps() {
 		return nil
@@ -100,22 +102,33 @@ func (s *Strand) stored(durable bool) error {
 	if e.mem.failed != nil {
 		return &StoreError{e.mem.failed}
 	}
+	if own != nil && own.failed != nil {
+		return &StoreError{own.failed}
+	}
 	h, ok := e.cfg.History.(Syncer)
 	if !ok || !durable || e.outside == nil {
 		return nil
 	}
-	var done atomic.Bool
+	for r := e.syncing; r != nil && !r.late && !r.done.Load(); r = e.syncing { // that of another conversation
+		if waited := s.park(nil, syncLimit, r.done.Load); waited != nil {
+			return slowDisk(waited)
+		}
+	}
+	run := &syncRun{}
+	e.syncing = run
 	var err error // read only when done says so
-	e.outside.start(h.Sync, func(failed error) {
+	syncs := h.Sync
+	if own != nil {
+		syncs = func() error { return cmp.Or(h.Sync(), own.sync()) }
+	}
+	e.outside.start(syncs, func(failed error) {
 		err = failed
-		done.Store(true)
+		run.done.Store(true)
 	})
 	// It is waited for although the turn may have been aborted: its result says that all is stored.
-	if waited := s.park(nil, syncLimit, done.Load); waited != nil {
-		if errors.Is(waited, errOver) {
-			return waited
-		}
-		return &StoreError{errSlowDisk}
+	if waited := s.park(nil, syncLimit, run.done.Load); waited != nil {
+		run.late = true
+		return slowDisk(waited)
 	}
 	if err != nil {
 		return &StoreError{err}
@@ -135,7 +148,21 @@ func (s *Strand) Note(o Object) error {
 		return err
 	}
 	s.e.appendLine(append(line, '\n'))
-	return s.stored(true)
+	return s.stored(true, nil)
+}
+
+// syncRun is a sync of the session's file. There is one at a time.
+type syncRun struct {
+	done atomic.Bool
+	late bool // no strand waits for it any more
+}
+
+// slowDisk is what it means that a sync was not waited for to its end.
+func slowDisk(err error) error {
+	if errors.Is(err, errOver) {
+		return err
+	}
+	return &StoreError{errSlowDisk}
 }
 
 // syncLimit is how long a turn waits for the disk.

@@ -23,6 +23,7 @@ type Task struct {
 	file      string  // of its output, if that is real
 	command   string  // of a real shell command
 	strand    *Strand // of a real task in the background
+	by        string  // who has stopped it, if that is not the host
 	beats     int     // so often the host has read that it runs
 }
 
@@ -281,11 +282,17 @@ func (t *Task) stop() {
 }
 
 func (e *engine) stopTask(id string) bool {
-	i := slices.IndexFunc(e.tasks, func(t *Task) bool { return t.ID == id })
-	if i >= 0 {
-		e.tasks[i].stop()
+	all := slices.Concat(e.tasks, e.watched)
+	i := slices.IndexFunc(all, func(t *Task) bool { return t.ID == id })
+	if i < 0 {
+		return false
 	}
-	return i >= 0
+	stopped := all[i]
+	stopped.stop()
+	if e.cfg.Live != nil && stopped.kind == "local_agent" && !slices.Contains(e.watched, stopped) {
+		stopped.stoppedBy("the user", true)
+	}
+	return true
 }
 
 // idle reports whether the session's state is idle: no turn, no message and no
@@ -349,5 +356,12 @@ func (e *engine) transcriptPath() string {
 }
 
 func (e *engine) agentTranscriptPath(agentID string) string {
+	if e.cfg.Live != nil {
+		return e.configDir() + "/" + e.agentFile(agentID)
+	}
 	return strings.TrimSuffix(e.transcriptPath(), ".jsonl") + "/subagents/agent-" + agentID + ".jsonl"
+}
+
+func (e *engine) agentFile(agentID string) string {
+	return strings.TrimSuffix(e.sessionFile(e.session.id), ".jsonl") + "/subagents/agent-" + agentID + ".jsonl"
 }

@@ -62,6 +62,9 @@ func (l *Lane) abortCall(c *call, err error) {
 	if errors.Is(err, errAborted) && l.parent == "" && l.turn != nil {
 		l.turn.cut = true
 	}
+	if l.own != nil {
+		l.own.cut = true
+	}
 	switch {
 	case errors.Is(err, errTerminated) && c.running:
 		l.resultFrame(c, "Exit code 137", true, "Error: Exit code 137", nil)
@@ -127,9 +130,7 @@ func (l *Lane) resultFrame(c *call, content any, isError bool, structured any, m
 		if meta != nil {
 			o["tool_result_meta"] = []any{meta}
 		}
-		if l.parent == "" {
-			o["tool_use_result"] = structured
-		}
+		o["tool_use_result"] = structured
 	}
 	l.userFrame(o)
 }

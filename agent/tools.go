@@ -132,7 +132,7 @@ func newCall(tc ToolCall) *call {
 // runTools takes calls through their gates and runs them.
 func (l *Lane) runTools(open []*call) error {
 	if l.overBudget() {
-		return errBudget
+		return l.budgetError()
 	}
 	if err := l.stored(slices.ContainsFunc(open, func(c *call) bool { return c.Alone })); err != nil {
 		l.unstoredCalls(open, err)
@@ -186,6 +186,7 @@ func (l *Lane) afterBatch(open []*call) error {
 		switch {
 		case c.halt:
 			l.halted = true
+			l.haltAll()
 			return errAborted
 		case c.defers:
 			l.deferred = c

@@ -50,7 +50,11 @@ func (t *Turn) Index() int { return t.e.results }
 func (t *Turn) Task() *Task { return t.msg.origin }
 
 func (t *Turn) denied(c *call) {
-	t.denials = append(t.denials, Object{"tool_name": c.Name, "tool_use_id": c.ID, "tool_input": c.Input})
+	name := c.Name
+	if name == "Agent" && t.e.cfg.Live != nil {
+		name = "Task" // as observed
+	}
+	t.denials = append(t.denials, Object{"tool_name": name, "tool_use_id": c.ID, "tool_input": c.Input})
 }
 
 // runTurn starts the strand of a turn.

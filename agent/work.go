@@ -67,17 +67,22 @@ func quoteMarkup(text string) string {
 }
 
 // StopTask stops a background task and waits until its work has ended. It returns the task's
-// command; found is false if no such task runs.
-func (l *Lane) StopTask(s *Strand, id string) (command string, found bool, err error) {
+// kind, local_bash or local_agent, and its command, or the description of the sub-agent; found
+// is false if no such task runs.
+func (l *Lane) StopTask(s *Strand, id string) (kind, command string, found bool, err error) {
 	task := l.e.runningTask(id)
 	if task == nil {
-		return "", false, nil
+		return "", "", false, nil
 	}
+	task.by = byParent
 	task.stop()
 	if task.strand != nil {
 		err = s.wait(-1, func() bool { return task.strand.done }) // it waits no longer than for its work
 	}
-	return task.command, true, err
+	if task.kind == "local_agent" {
+		task.stoppedBy("Claude", false)
+	}
+	return task.kind, task.command, true, err
 }
 
 // RunsTask reports whether a background task with the id runs.

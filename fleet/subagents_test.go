@@ -8,9 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/model/modeltest"
 	"github.com/agent-troupe/troupe/policy"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // sub is a subagent that plays steps.
@@ -75,4 +79,48 @@ func TestADeniedSubagentDoesNotCount(t *testing.T) {
 	assert.Zero(t, got["t0"].Subagents)
 	assert.Zero(t, got["t0"].SubagentsDenied)
 	assert.Equal(t, 2, got["t0"].Denied)
+}
+
+// The embedded agent's sub-agents are limited like those of a program. They come one after the
+// other: of calls in one answer, any may be the first.
+func TestSubagentsOfTheEmbeddedAgentAreLimited(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		max           fleet.Subagents
+		begin, denied int
+	}{
+		"no limit":      {fleet.Subagents{}, 4, 0},
+		"some":          {fleet.Subagents{Max: 3}, 3, 1},
+		"depth":         {fleet.Subagents{Depth: 1}, 3, 1},
+		"one at a time": {fleet.Subagents{AtOnce: 1}, 3, 1}, // the first asks for another while it works
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			call := func(prompt string) model.Block {
+				return modeltest.Call("Agent", map[string]any{"description": "d", "prompt": prompt, "run_in_background": false})
+			}
+			s := &modeltest.Server{Script: func(r *modeltest.Request) *modeltest.Answer {
+				asks := []string{"inner", "leaf", "leaf"}
+				switch first := r.Messages[0].Blocks; first[len(first)-1].Text {
+				case "inner":
+					asks = []string{"leaf"}
+				case "leaf":
+					asks = nil
+				}
+				if answers := len(r.Messages) / 2; answers < len(asks) {
+					return modeltest.Say(call(asks[answers]))
+				}
+				return modeltest.Say(modeltest.Text("done"))
+			}}
+			o := &sdk.Options{
+				Backend: embedded.New(embedded.Config{Model: s.Anthropic(model.Config{}), Name: "m", Dir: t.TempDir()}),
+				Policy:  &policy.Rules{Allow: []string{"Agent", "Task"}, Default: policy.Deny},
+			}
+			got, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, Subagents: &tt.max})
+			require.NoError(t, err)
+			r := got["t0"]
+			assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+			assert.Equal(t, [2]int{tt.begin, tt.denied}, [2]int{r.Subagents, r.SubagentsDenied}, "begun and denied")
+		})
+	}
 }

@@ -61,15 +61,12 @@ func (m *mind) sums(r *modeltest.Request) {
 	w := m.w
 	w.mu.Lock()
 	ms := w.loops
-	from := r.User
-	if _, known := ms.last[from]; !known {
-		from = m.forked
-	}
-	before, was := ms.last[from], m.head
+	from, session, of := m.origin(r)
+	before, was := ms.last[from], m.heads[of]
 	if ms.edges[from] != edges {
 		before = ""
 	}
-	m.session = r.User
+	m.session = session
 	w.mu.Unlock()
 	if !strings.HasPrefix(before, now) && !strings.HasPrefix(now, strings.TrimSuffix(strings.TrimSuffix(before, "]}"), `"}`)) && !strings.Contains(now, truncated) {
 		w.Errorf("prefix: request %d of session %s asks for a summary of another conversation than the one before: %.300q, and it was %.300q", r.N, r.User, now, before)

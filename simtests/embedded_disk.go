@@ -73,11 +73,11 @@ func (m *mind) overwrites(u *use, path string) {
 		content, _ := os.ReadFile(parts[0]) // it was written just now
 		next, synced = string(content), m.parts[parts[0]]
 	}
-	before, read := m.known[path]
+	before, read := m.known[u.agent+path] // each sub-agent has read other files
 	// The model is taken to know what a command has made of a file that it wrote itself.
-	stale := err == nil && read && string(there) != before && !m.ours[path]
+	stale := err == nil && read && string(there) != before && !m.ours[u.agent+path]
 	u.stale = stale
-	m.known[path], m.ours[path] = next, false
+	m.known[u.agent+path], m.ours[u.agent+path] = next, false
 	lane := m.lane
 	w.mu.Unlock()
 	if !synced {
@@ -103,8 +103,8 @@ func (m *mind) shows(u *use, b *blockIn) []string {
 	case b.IsError || u.path == "":
 	case u.name == "Read":
 		if content, read := m.reads[u.path]; read { // none has, if a gate refused the call and another with its id had a result
-			m.known[u.path] = content
-			delete(m.ours, u.path)
+			m.known[u.agent+u.path] = content
+			delete(m.ours, u.agent+u.path)
 		}
 	case u.stale && !bytes.Contains(b.Content, []byte("modified on disk")):
 		return []string{fmt.Sprintf("stale: the result of the edit %s does not say that others have changed the file", u.id)}
@@ -148,9 +148,31 @@ func (ms *minds) durable(name string) int {
 	return ms.synced[name]
 }
 
-// log reads the file of a session.
-func (m *mind) log(session string) *stored {
+// conversation is the name of a session's conversation, or of that of its sub-agent, as the agent
+// gives it to the model.
+func conversation(session, agent string) string {
+	if agent == "" {
+		return session
+	}
+	return session + "-" + agent
+}
+
+// sessionOf is the session of a conversation, and the sub-agent; "": it is the session's own.
+func sessionOf(conversation string) (session, agent string) {
+	const id = len("00000000-0000-4000-8000-000000000000")
+	if len(conversation) <= id {
+		return conversation, ""
+	}
+	return conversation[:id], conversation[id+1:]
+}
+
+// log reads the file of a conversation.
+func (m *mind) log(conversation string) *stored {
+	session, of := sessionOf(conversation)
 	name := filepath.Join(m.dir, filepath.FromSlash(agent.SessionFile(m.cwd, session)))
+	if of != "" {
+		name = filepath.Join(strings.TrimSuffix(name, ".jsonl"), "subagents", "agent-"+of+".jsonl")
+	}
 	content, err := os.ReadFile(name)
 	if err != nil {
 		return &stored{}

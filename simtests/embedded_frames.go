@@ -13,9 +13,15 @@ type frame struct {
 	Added   struct {
 		Type string `json:"type"`
 	} `json:"attachment"`
-	Made    bool    `json:"isSynthetic"`
-	Parent  *string `json:"parent_tool_use_id"`
-	Message struct {
+	Made   bool    `json:"isSynthetic"`
+	Parent *string `json:"parent_tool_use_id"`
+	Agent  string  `json:"agent_id"` // of a sub-agent's
+	// Members of task_started.
+	Task       string `json:"task_id"`
+	ParentTask string `json:"parent_task_id"`
+	TaskType   string `json:"task_type"`
+	Background bool   `json:"is_backgrounded"`
+	Message    struct {
 		ID      string          `json:"id"`
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`

@@ -23,10 +23,13 @@ const clientHeader = "Troupe-Simulated-Client"
 type answered struct {
 	said   []model.Block // without ids
 	usage  model.Usage
-	sound  bool // its bytes are those of a correct answer
-	whole  bool // and the client has read all of them
-	framed bool // the agent has written it
-	aside  bool // it is a summary, which is not part of the turn
+	sound  bool      // its bytes are those of a correct answer
+	whole  bool      // and the client has read all of them
+	framed bool      // the agent has written it
+	at     time.Time // when it did that
+	aside  bool      // it is a summary, which is not part of the turn
+	open   bool      // the client reads it
+	agent  string
 }
 
 // fault looks at a request, and draws what goes wrong with it.
@@ -34,6 +37,7 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 	w := ms.w
 	lane := w.sched.running()
 	w.note(Event{Kind: "note", Lane: lane, What: fmt.Sprintf("asks the model: request %d, %d messages", r.N, len(r.Messages))})
+	_, of := sessionOf(r.User)
 	var m *mind
 	if n, err := strconv.Atoi(r.Header.Get(clientHeader)); err == nil {
 		w.mu.Lock()
@@ -54,12 +58,12 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m != nil {
-		m.soonest = time.Time{}
+		delete(m.soonest, r.User)
 		if n, err := strconv.Atoi(f.RetryAfter); err == nil && f.Status != 0 {
-			m.soonest = w.sched.Now().Add(time.Duration(n) * time.Second)
+			m.soonest[r.User] = w.sched.Now().Add(time.Duration(n) * time.Second)
 		}
 	}
-	ms.answers[r.N] = &answered{aside: asksSummary(r), sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate}
+	ms.answers[r.N] = &answered{aside: asksSummary(r), sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate, agent: of}
 	return f
 }
 
@@ -92,6 +96,7 @@ func (m *mind) RoundTrip(in *http.Request) (*http.Response, error) {
 	m.w.mu.Lock()
 	m.open++
 	a := m.w.loops.answers[n]
+	a.open = true
 	m.turn = append(m.turn, n)
 	m.w.mu.Unlock()
 	resp.Body = &reading{m: m, a: a, ReadCloser: resp.Body}
@@ -137,7 +142,7 @@ func (b *reading) Read(p []byte) (int, error) {
 func (b *reading) Close() error {
 	b.m.w.mu.Lock()
 	if !b.closed {
-		b.closed = true
+		b.closed, b.a.open = true, false
 		b.m.open--
 	}
 	b.m.w.mu.Unlock()
@@ -243,6 +248,16 @@ func sortedValues(m map[string]int) (all []int) {
 	return all
 }
 
+// origin is the conversation that a request continues: its own, or that which the session was
+// forked from. mu is held.
+func (m *mind) origin(r *modeltest.Request) (from, session, agent string) {
+	session, agent = sessionOf(r.User)
+	if _, known := m.w.loops.last[r.User]; !known && agent == "" {
+		return m.forked, session, agent
+	}
+	return r.User, session, agent
+}
+
 // extends checks that the request begins with the one before of the session, or of the one
 // that it was forked from, and that in one process only the messages have changed.
 func (m *mind) extends(r *modeltest.Request) {
@@ -257,18 +272,15 @@ func (m *mind) extends(r *modeltest.Request) {
 	w := m.w
 	w.mu.Lock()
 	ms := w.loops
-	from := r.User
-	if _, known := ms.last[from]; !known {
-		from = m.forked
-	}
+	from, session, of := m.origin(r)
 	before := ms.last[from]
 	if ms.edges[from] != edges { // a compaction was between the two: the prefix begins anew
 		before = ""
 	}
 	ms.last[r.User], ms.edges[r.User] = now, edges
-	m.session = r.User
-	was := m.head
-	m.head = head
+	m.session = session
+	was := m.heads[of]
+	m.heads[of] = head
 	wrong := m.paced(r, was != "" && now == before)
 	w.mu.Unlock()
 	if wrong != "" {

@@ -103,18 +103,18 @@ func (m *mind) repeats(r *modeltest.Request) {
 // has come, and that there are not too many. mu is held.
 func (m *mind) paced(r *modeltest.Request, repeats bool) (wrong string) {
 	if !repeats {
-		m.again = 0
+		delete(m.again, r.User)
 		return ""
 	}
-	m.again++
+	m.again[r.User]++
 	most := m.e.Config.Retries
 	if most == 0 {
 		most = embeddedRetries
 	}
 	most = max(most, 0) + atOnce
-	switch early := m.soonest.Sub(m.w.sched.Now()); {
-	case m.again > most:
-		return fmt.Sprintf("limits: request %d of %s repeats the one before for the %dth time, and %d are allowed", r.N, m.lane, m.again, most)
+	switch early := m.soonest[r.User].Sub(m.w.sched.Now()); {
+	case m.again[r.User] > most:
+		return fmt.Sprintf("limits: request %d of %s repeats the one before for the %dth time, and %d are allowed", r.N, m.lane, m.again[r.User], most)
 	case early > 0:
 		return fmt.Sprintf("limits: request %d of %s comes %v before the time that the model had said", r.N, m.lane, early)
 	}

@@ -96,9 +96,22 @@ func command1(args []string) string {
 }
 
 // running are the commands that run, with those in the background or without; mu is held.
-func (m *mind) running(background bool) (all []string) {
+func (m *mind) running(background bool) []string {
+	return m.commands(func(p *shell) bool {
+		return background || p.in == nil && (p.use == nil || !p.use.background && !m.aside[p.use.agent])
+	})
+}
+
+// beside are those that run in the foreground of the same conversation; mu is held.
+func (m *mind) beside(agent string) []string {
+	return m.commands(func(p *shell) bool {
+		return p.in == nil && (p.use == nil || !p.use.background && p.use.agent == agent)
+	})
+}
+
+func (m *mind) commands(of func(*shell) bool) (all []string) {
 	for _, p := range m.procs {
-		if p.there() && (background || p.in == nil && (p.use == nil || !p.use.background)) {
+		if p.there() && of(p) {
 			name := "a command"
 			if p.use != nil {
 				name = p.use.command

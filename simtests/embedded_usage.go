@@ -14,17 +14,19 @@ import (
 // answers of the model have used, its calls have their results, and none of its commands
 // still runs. mu is held.
 func (m *mind) ends(in *frame, subtype string) (wrong []string) {
-	if whole, all := m.wholeOf(m.turn); subtype == "error_max_turns" && all < m.turns {
+	own := slices.DeleteFunc(slices.Clone(m.turn), func(n int) bool { return m.w.loops.answers[n].agent != "" })
+	if whole, all := m.wholeOf(own); subtype == "error_max_turns" && all < m.turns {
 		wrong = append(wrong, fmt.Sprintf("limits: %s ends the turn at %d answers, and MaxTurns is %d", m.lane, all, m.turns))
 	} else if m.turns > 0 && whole > m.turns {
 		wrong = append(wrong, fmt.Sprintf("limits: the turn of %s had %d answers, and MaxTurns is %d", m.lane, whole, m.turns))
 	}
 	for _, id := range m.order {
 		u := m.uses[id]
-		if u == nil || u.message == "" {
+		if u == nil || u.message == "" || u.results > 0 || m.aside[u.agent] {
 			continue
 		}
-		if u.results > 0 {
+		if u.agent != "" { // its result may be missing, if it was stopped
+			delete(m.uses, id)
 			continue
 		}
 		if !in.IsError {
@@ -35,11 +37,13 @@ func (m *mind) ends(in *frame, subtype string) (wrong []string) {
 	if left := m.running(false); len(left) > 0 {
 		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and these commands run: %s", m.lane, strings.Join(left, ", ")))
 	}
-	if m.open > 0 {
-		wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and reads %d answers of the model", m.lane, m.open))
-	}
 	m.all = append(m.all, m.turn...)
-	wrong = append(wrong, m.used("the turn", m.turn, in.Usage.Input, in.Usage.Output, in.Usage.CacheRead)...)
+	for _, n := range m.all {
+		if a := m.w.loops.answers[n]; a.open && !m.aside[a.agent] {
+			wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of a turn, and reads the answer %d of the model", m.lane, n))
+		}
+	}
+	wrong = append(wrong, m.used("the turn", own, in.Usage.Input, in.Usage.Output, in.Usage.CacheRead)...)
 	var all tokens
 	cost := 0.0
 	for _, name := range sortedKeys(in.ByModel) {
@@ -107,13 +111,16 @@ func (m *mind) wholeOf(answers []int) (whole, all int) {
 	return whole, all
 }
 
-// within checks that the money for a request is there.
+// within checks that the money for a request is there. An answer to another agent of the session
+// may come between the decision and the request.
 func (m *mind) within(r *modeltest.Request) {
 	m.w.mu.Lock()
 	spent := 0.0
+	_, agent := sessionOf(r.User)
 	price := model.DefaultProfiles().Model(r.Model).Price
 	for _, i := range slices.Concat(m.all, m.turn) {
-		if a := m.w.loops.answers[i]; a.whole && a.framed && price != nil {
+		a := m.w.loops.answers[i]
+		if before := a.agent == agent || a.at.Before(m.w.sched.Now()); before && a.whole && a.framed && price != nil {
 			spent += price.Cost(a.usage)
 		}
 	}

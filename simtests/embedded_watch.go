@@ -34,8 +34,9 @@ type mind struct {
 	lane    string // of it
 	forked  string // the session that the process has begun from, as a fork
 	session string
-	head    string // of the requests of the process, before their messages
-	open    int    // answers of the model that are read
+	heads   map[string]string // of the requests of the process, before their messages, by conversation
+	aside   map[string]bool   // its sub-agents, and whether they work in the background
+	open    int               // answers of the model that are read
 	procs   []*shell
 	uses    map[string]*use
 	order   []string          // ids of uses
@@ -48,16 +49,17 @@ type mind struct {
 	ours    map[string]bool   // files that the model has written and not read since, and whether a command has run since
 	parts   map[string]bool   // files without their names yet, and whether they are synced
 	logs    map[string]*stored
-	told    map[string][]string // results of calls as the host has read them
-	again   int                 // times that the last request was repeated
-	soonest time.Time           // when the model may be asked again for the same; zero: at once
-	budget  float64             // in US dollars; 0: none
-	turns   int                 // MaxTurns; 0: none
+	told    map[string][]string  // results of calls as the host has read them
+	again   map[string]int       // times that the last request of a conversation was repeated
+	soonest map[string]time.Time // when the model may be asked again for the same; zero: at once
+	budget  float64              // in US dollars; 0: none
+	turns   int                  // MaxTurns; 0: none
 }
 
 // use is a call of a tool, of one answer.
 type use struct {
 	id, name, message string
+	agent             string // the sub-agent that makes it; "": none
 	command           string // as it may run
 	path              string
 	input             string
@@ -97,7 +99,8 @@ func (m *mind) keeps() bool { return m.kept }
 func (m *mind) begins(lane string, l agent.Launch) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
-	m.lives, m.lane, m.head, m.forked = true, lane, "", ""
+	m.lives, m.lane, m.forked = true, lane, ""
+	m.heads, m.aside, m.again, m.soonest = make(map[string]string), make(map[string]bool), make(map[string]int), make(map[string]time.Time)
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
 	m.known, m.reads, m.told = make(map[string]string), make(map[string]string), make(map[string][]string)
 	m.ours, m.parts = make(map[string]bool), make(map[string]bool)
@@ -204,7 +207,7 @@ func (m *mind) changes(u *use, input json.RawMessage) {
 	case len(u.also) == 0:
 		u.takes(m.cwd, input)
 	default:
-		changed := &use{id: u.id, name: u.name, message: u.message} // of which call is not known
+		changed := &use{id: u.id, name: u.name, message: u.message, agent: u.agent} // of which call is not known
 		changed.takes(m.cwd, input)
 		u.changed = append(u.changed, changed)
 	}
@@ -242,11 +245,14 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	}
 	switch f.Type {
 	case "assistant", "user", "result":
+	case "system":
+		m.starts(f)
+		return
 	default:
 		return
 	}
 	var in frame
-	if json.Unmarshal(f.Raw, &in) != nil || in.Parent != nil {
+	if json.Unmarshal(f.Raw, &in) != nil || in.Parent != nil && in.Agent == "" {
 		return
 	}
 	var wrong []string
@@ -284,7 +290,7 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	}
 	full := m.w.happened(faultDisk)
 	m.w.mu.Unlock()
-	if kept && !full && m.keeps() && in.UUID != "" && !m.log(in.Session).uuids[in.UUID] {
+	if kept && !full && m.keeps() && in.UUID != "" && !m.log(conversation(in.Session, in.Agent)).uuids[in.UUID] {
 		wrong = append(wrong, fmt.Sprintf("recorded: %s writes %s, which is not stored: %.200s", m.lane, f.Type, line))
 	}
 	for _, text := range wrong {
@@ -293,13 +299,25 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	m.moment()
 }
 
+// starts notes a sub-agent that starts.
+func (m *mind) starts(f protocol.Frame) {
+	var in frame
+	if f.Subtype != "task_started" || json.Unmarshal(f.Raw, &in) != nil || in.TaskType != "local_agent" {
+		return
+	}
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	m.aside[in.Task] = in.Background || m.aside[in.ParentTask]
+}
+
 // says takes an assistant frame, and checks that the model has said it; mu is held.
 func (m *mind) says(in *frame) (wrong []string) {
 	if in.Message.Model == "<synthetic>" {
 		return nil
 	}
 	if n := numberIn(in.Message.ID); n > 0 && m.w.loops.answers[n] != nil {
-		m.w.loops.answers[n].framed = true
+		a := m.w.loops.answers[n]
+		a.framed, a.at = true, m.w.sched.Now()
 	}
 	for _, b := range blocksIn(in.Message.Content) {
 		wrong = append(wrong, m.quotes(in, &b)...)
@@ -309,7 +327,7 @@ func (m *mind) says(in *frame) (wrong []string) {
 		switch old := m.uses[b.ID]; {
 		case old == nil:
 		case old.message == in.Message.ID: // the model has doubled an id: both calls run
-			second := &use{id: b.ID, name: b.Name, message: in.Message.ID}
+			second := &use{id: b.ID, name: b.Name, message: in.Message.ID, agent: in.Agent}
 			second.takes(m.cwd, b.Input)
 			old.also = append(old.also, second)
 			continue
@@ -317,7 +335,7 @@ func (m *mind) says(in *frame) (wrong []string) {
 			delete(m.uses, b.ID)
 		}
 		u := m.use(b.ID)
-		u.name, u.message = b.Name, in.Message.ID
+		u.name, u.message, u.agent = b.Name, in.Message.ID, in.Agent
 		u.takes(m.cwd, b.Input)
 	}
 	return wrong
@@ -334,7 +352,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 			u = o
 		}
 	}
-	session, lane := m.session, m.lane
+	lane := m.lane
 	if u == nil {
 		w.mu.Unlock()
 		w.Errorf("gated: %s %s, and no call says so", lane, what)
@@ -350,10 +368,11 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	if others := append(slices.Clone(u.also), u.changed...); !find(u) {
 		which = others[slices.IndexFunc(others, find)]
 	}
-	key := session + "\x00" + token
+	session := conversation(m.session, u.agent)
+	key := m.session + "\x00" + token
 	before := w.loops.ran[key]
 	w.loops.ran[key] = u.id
-	hooks, beside := m.hooks, m.running(false)
+	hooks, beside := m.hooks, m.beside(u.agent)
 	free := slices.ContainsFunc(m.e.Unasked, func(s string) bool { return one.command != "" && strings.HasPrefix(one.command, s) })
 	w.loops.free[key] = free
 	w.mu.Unlock()

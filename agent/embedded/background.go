@@ -113,7 +113,7 @@ func (r *run) show(report func(func())) (stop func()) {
 func taskStop() *tool {
 	return &tool{
 		name:  "TaskStop",
-		about: "Stops a command that runs in the background.",
+		about: "Stops a command or an agent in the background.",
 		params: []param{
 			{name: "task_id", kind: "string"},
 			{name: "shell_id", kind: "string", hidden: true},
@@ -131,7 +131,7 @@ func taskStop() *tool {
 		free: true,
 		act: func(_ *talk, l *agent.Lane, s *agent.Strand, _ string, in agent.Object) (agent.ToolResult, error) {
 			id := taskID(in)
-			command, found, err := l.StopTask(s, id)
+			kind, command, found, err := l.StopTask(s, id)
 			if err != nil {
 				return agent.ToolResult{}, err
 			}
@@ -144,7 +144,7 @@ func taskStop() *tool {
 				TaskType string `json:"task_type"`
 				Command  string `json:"command"`
 			}
-			o := stopped{"Successfully stopped task: " + id + " (" + command + ")", id, "local_bash", command}
+			o := stopped{"Successfully stopped task: " + id + " (" + command + ")", id, kind, command}
 			var text strings.Builder
 			e := json.NewEncoder(&text)
 			e.SetEscapeHTML(false)

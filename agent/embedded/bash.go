@@ -27,7 +27,7 @@ const (
 func bash(background bool) *tool {
 	t := &tool{
 		name:  "Bash",
-		about: "Runs a command in a new bash; the result is what it prints. The directory to which it changes is kept for the next command, if it succeeds and stays in the working directories. timeout is in milliseconds: 120000 if none is given, at most 600000.",
+		about: "Runs a command in a new bash; the result is what it prints. Its directory is kept for the next command, if it succeeds and stays in the working directories. timeout is in milliseconds: 120000 if none is given, at most 600000.",
 		params: []param{
 			{name: "command", kind: "string", required: true},
 			{name: "timeout", kind: "number"},
@@ -224,7 +224,7 @@ func (h *hands) move(dir string) {
 
 // moved keeps the directory in which a command has ended, if it is one of the session's.
 func (h *hands) moved(dir string) (note string) {
-	if h.getenv("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") == "1" {
+	if h.of != nil || h.getenv("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR") == "1" { // a sub-agent's shell begins anew each time, as observed
 		return ""
 	}
 	for _, own := range append([]string{h.real}, h.directories()...) {
@@ -246,6 +246,7 @@ const keptPrefix = "troupe-tools-"
 // keep is a directory for what tools keep: the session's, or one below it. It is made when it
 // is needed.
 func (h *hands) keep(below string) (string, error) {
+	h = h.session()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := error(nil)
@@ -267,9 +268,10 @@ func (h *hands) keep(below string) (string, error) {
 
 // kept reports whether a path leads to what tools keep.
 func (h *hands) kept(path string) bool {
-	h.mu.Lock()
-	own := h.own
-	h.mu.Unlock()
+	all := h.session()
+	all.mu.Lock()
+	own := all.own
+	all.mu.Unlock()
 	at, err := resolve(h.path(path))
 	return own != "" && err == nil && within(at, own)
 }

@@ -34,7 +34,10 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		return nil, err
 	}
 	var done attempts
-	for {
+	for first := true; ; first = false {
+		if err := l.MayRepeat(); !first && err != nil { // other agents of the session spend, too
+			return nil, err
+		}
 		began := t.seams.Clock.Now()
 		a, err := t.once(l, done.limit)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
@@ -264,7 +267,7 @@ func (t *talk) request(l *agent.Lane) (*model.Request, error) {
 	}
 	return &model.Request{
 		Model: l.Model(), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
-		Cache: true, User: l.SessionID(), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
+		Cache: true, User: t.user(l), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
 	}, nil
 }
 
@@ -279,6 +282,14 @@ func (t *talk) prompted(l *agent.Lane) error {
 	}
 	t.system = append([]string{}, system...) // not nil
 	return nil
+}
+
+// user names the conversation for the endpoint's caches.
+func (t *talk) user(l *agent.Lane) string {
+	if id := l.AgentID(); id != "" {
+		return l.SessionID() + "-" + id
+	}
+	return l.SessionID()
 }
 
 // thinks is how much the model thinks: as the options say, or its profile; "": it does not

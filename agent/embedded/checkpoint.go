@@ -192,6 +192,9 @@ func (t *talk) track(s *agent.Strand, session string, u *spot, file string) (ref
 	case err != nil:
 		return "", nil //nolint:nilerr // the tool cannot read it either, and says so
 	}
+	if _, there := p.files[name]; there { // another agent of the session was faster
+		return "", nil
+	}
 	p.copied[name] = k.info
 	return "", s.Note(agent.Object{
 		"type": deltaLine, "messageId": p.message, "snapshotMessageId": p.message, "trackingPath": name, "backup": k.backup, "timestamp": now,

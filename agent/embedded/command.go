@@ -86,7 +86,7 @@ func (h *hands) start(ctx context.Context, how session.Command) (*command, error
 	if stderr := p.Stderr(); stderr != nil {
 		h.seams.Exec.Go(func() { _, _ = io.Copy(io.Discard, stderr) })
 	}
-	if !h.commands.add(c) {
+	if !h.session().commands.add(c) {
 		_, _ = c.end()
 		return nil, errEnded
 	}
@@ -121,7 +121,7 @@ func (c *command) end() (session.ExitStatus, error) {
 	}
 	c.status, c.err = c.p.Reap()
 	c.out.close()
-	h.commands.drop(c)
+	h.session().commands.drop(c)
 	close(c.gone)
 	return c.status, c.err
 }

@@ -27,10 +27,14 @@ const tooFew = "too_few_groups"
 
 // window is how many tokens a conversation may have; 0: not known.
 func (t *talk) window(name string) int {
+	w := cmp.Or(t.cfg.Window, t.cfg.Profiles.Model(name).Window)
 	if n, err := strconv.Atoi(t.hands.getenv("CLAUDE_CODE_AUTO_COMPACT_WINDOW")); err == nil && n > 0 {
-		return n
+		w = n
 	}
-	return cmp.Or(t.cfg.Window, t.cfg.Profiles.Model(name).Window)
+	if t.kind != nil && t.kind.window > 0 && (w == 0 || t.kind.window < w) {
+		w = t.kind.window
+	}
+	return w
 }
 
 // full is how many tokens a conversation has when it is compacted; 0: it is not.
@@ -94,14 +98,20 @@ func (t *talk) leaveOut(l *agent.Lane) bool {
 		return false
 	}
 	l.Attach(leftOut, agent.Object{"results": list, "text": t.transcript(l)})
+	if t.up != nil {
+		return true
+	}
 	l.System("informational", agent.Object{
 		"content": fmt.Sprintf("The conversation is long: %d old results of tools were left out of it (about %d tokens). The session's log has them.", len(list), saved), "level": "notice",
 	})
 	return true
 }
 
-// transcript is the path of the session's file.
+// transcript is the path of the conversation's file.
 func (t *talk) transcript(l *agent.Lane) string {
+	if id := l.AgentID(); id != "" {
+		return filepath.Join(t.log.dir, filepath.FromSlash(l.AgentFile(id)))
+	}
 	return filepath.Join(t.log.dir, filepath.FromSlash(fileOf(l.Dir(), l.SessionID())))
 }
 

@@ -124,9 +124,7 @@ func unsupported(o *dialect.Input) error {
 		{"IncludeHookEvents", o.IncludeHookEvents, "is about hooks that are commands, and this agent has none"},
 		{"Agent", o.Agent != "", notYet},
 		{"AgentProgressSummaries", o.AgentProgressSummaries, notYet},
-		{"Agents", len(o.Agents) > 0, notYet},
 		{"FallbackModel", o.FallbackModel != "", notYet},
-		{"ForwardSubagentText", o.ForwardSubagentText, notYet},
 		{"PerTaskStopAffordance", o.PerTaskStopAffordance, notYet},
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},
@@ -145,8 +143,9 @@ func unsupported(o *dialect.Input) error {
 			all = append(all, problem("OutputFormat.Schema", "cannot be checked: "+err.Error(), "give a JSON Schema of an object, in draft 2020-12 or draft-07"))
 		}
 	}
+	all = append(all, unsupportedKinds(o.Agents)...)
 	for _, n := range o.Tools.Names() {
-		if n != "default" && !slices.Contains(toolNames(), n) {
+		if n != "default" && !slices.Contains(toolNames(), n) && n != agentName {
 			all = append(all, problem("Tools", fmt.Sprintf("names %q, which this agent does not have", n), "its tools are "+strings.Join(toolNames(), ", ")))
 		}
 	}

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,6 +54,14 @@ type Config struct {
 	// up to 100 of them, unless Options.SystemPrompt replaces it, and the tool Skill loads one. Of a
 	// skill, 64 KB count. Its words about tools, models and hooks have no effect. nil: no skills.
 	Skills []string
+	// AgentDirs are directories with files NAME.md that define types of sub-agents, in the form
+	// of Claude Code's .claude/agents: name, description, tools, disallowedTools, model, maxTurns
+	// and background, and the prompt. A relative one is below the session's directory; links
+	// that lead out of it are not followed. Their prompts are instructions, so name only
+	// directories that you trust. A file that defines nothing is left out, as are tools that
+	// this agent does not have; names of models that only Claude Code knows mean the session's
+	// model. Options.Agents come first.
+	AgentDirs []string
 	// Retries is how often a request that may succeed later is repeated; 0: 10, below 0: never.
 	// The variable CLAUDE_CODE_MAX_RETRIES of the session's environment replaces it.
 	Retries int
@@ -123,10 +132,14 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	for name, c := range in.SDKMCPServerConfigs {
 		timeouts[name] = c.Timeout
 	}
+	var kinds []*kind
+	for _, name := range slices.Sorted(maps.Keys(in.Agents)) {
+		kinds = append(kinds, definedKind(name, new(in.Agents[name])))
+	}
 	a.NewProgram = func(seams backend.Seams) agent.Program {
 		return &program{
 			cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker,
-			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins, confined: confined,
+			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins, confined: confined, agents: kinds,
 		}
 	}
 	return a, nil

@@ -60,7 +60,7 @@ func TestToolsRun(t *testing.T) {
 	assert.Empty(t, r.PermissionDenials)
 	requests := server.Requests()
 	require.Len(t, requests, 2)
-	assert.Equal(t, []string{"Bash", "Edit", "Glob", "Grep", "Read", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate", "Write"}, requests[0].Tools)
+	assert.Equal(t, []string{"Agent", "Bash", "Edit", "Glob", "Grep", "Read", "TaskCreate", "TaskGet", "TaskList", "TaskStop", "TaskUpdate", "Write"}, requests[0].Tools)
 	last := requests[1].Messages[len(requests[1].Messages)-1]
 	assert.Equal(t, "user", last.Role)
 	require.Len(t, last.Content, 2)

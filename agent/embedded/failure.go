@@ -118,41 +118,45 @@ func (e *tooLongError) Error() string {
 
 // failed ends a turn whose call of the model has failed: with a message that says so and is
 // not part of the conversation.
-func (t *talk) failed(turn *agent.Turn, err error) error {
-	if cause := turn.Err(); cause != nil {
+func (t *talk) failed(l *agent.Lane, err error) error {
+	if cause := l.Err(); cause != nil {
 		return cause
 	}
 	if long, ok := errors.AsType[*tooLongError](err); ok {
-		return t.end(turn, trouble{text: long.Error(), name: "max_output_tokens", terminal: "api_error", stop: "stop_sequence", api: "max_output_tokens"}, &model.Error{})
+		return t.end(l, trouble{text: long.Error(), name: "max_output_tokens", terminal: "api_error", stop: "stop_sequence", api: "max_output_tokens"}, &model.Error{})
 	}
 	e, ok := errors.AsType[*model.Error](err)
 	if !ok {
 		return err
 	}
-	return t.end(turn, t.describe(e, turn.Model()), e)
+	return t.end(l, t.describe(e, l.Model()), e)
 }
 
 // refused ends a turn whose answer the provider has stopped a second time.
-func (t *talk) refused(turn *agent.Turn, a *answer) error {
-	turn.System("model_refusal_no_fallback", agent.Object{
-		"original_model": turn.Model(), "request_id": a.request, "api_refusal_category": nil, "api_refusal_explanation": nil, "content": "",
-		"refused_user_message_uuid": turn.MessageUUID(),
-	})
+func (t *talk) refused(l *agent.Lane, a *answer) error {
+	if t.up == nil {
+		l.System("model_refusal_no_fallback", agent.Object{
+			"original_model": l.Model(), "request_id": a.request, "api_refusal_category": nil, "api_refusal_explanation": nil, "content": "",
+			"refused_user_message_uuid": t.turnOf.MessageUUID(),
+		})
+	}
 	text := "API Error: The model's safeguards flagged this message. This sometimes happens with safe, normal conversations.\n\nTry rephrasing the request in a new session or change your model."
 	if a.request != "" {
 		text += "\n\nRequest ID: " + a.request
 	}
 	text += "\n\nMessage ID: " + a.id
 	t.stops++
-	return t.end(turn, trouble{text: text, name: "invalid_request", terminal: "api_error", stop: "refusal", refused: a.id}, &model.Error{RequestID: a.request})
+	return t.end(l, trouble{text: text, name: "invalid_request", terminal: "api_error", stop: "refusal", refused: a.id}, &model.Error{RequestID: a.request})
 }
 
 // end ends a turn with an error of the model's endpoint.
-func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
+func (t *talk) end(l *agent.Lane, f trouble, e *model.Error) error {
 	more := agent.Object{}
 	status := 0
 	if statusOf(e) != nil {
 		status = e.Status
+	}
+	if status != 0 && t.up == nil { // as observed
 		more["api_error_status"] = status
 	}
 	if e.Type != "" {
@@ -172,7 +176,10 @@ func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
 		more["api_error_params"] = agent.Object{"cut": "output_limit"}
 	}
 	t.first = firsts{} // such a result says nothing of the answers before, as observed
-	t.synthetic(turn, f, request, more)
+	t.synthetic(l, f, request, more)
+	if t.up != nil {
+		return &agentError{trouble: f, status: status, request: request, model: l.Model()}
+	}
 	yes := true
 	ends := agent.Object{"stop_reason": f.stop, "terminal_reason": f.terminal}
 	if e.Type != "" {
@@ -181,33 +188,33 @@ func (t *talk) end(turn *agent.Turn, f trouble, e *model.Error) error {
 	if f.api != "" {
 		ends["api_error"] = f.api
 	}
-	return turn.Finish(agent.Result{
+	return t.turnOf.Finish(agent.Result{
 		IsError: &yes, StopReason: f.stop, TerminalReason: f.terminal, APIErrorStatus: status, More: ends,
 	})
 }
 
 // synthetic writes a message of the agent's own, which the model does not read.
-func (t *talk) synthetic(turn *agent.Turn, f trouble, requestID string, more agent.Object) {
+func (t *talk) synthetic(l *agent.Lane, f trouble, requestID string, more agent.Object) {
 	none := noUsage()
 	var sequence any = ""
 	if f.stop == "tool_use" { // as observed
 		sequence = nil
 	}
 	more["error"], more["is_api_error_message"] = f.name, true
-	turn.OpenMessage(agent.ModelMessage{
-		ID: turn.UUID(), RequestID: requestID, Model: synthetic, Usage: none, More: agent.Object{"stop_reason": f.stop, "stop_sequence": sequence},
+	l.OpenMessage(agent.ModelMessage{
+		ID: l.UUID(), RequestID: requestID, Model: synthetic, Usage: none, More: agent.Object{"stop_reason": f.stop, "stop_sequence": sequence},
 	})
-	turn.Block(agent.Object{"type": "text", "text": f.text}, more)
-	turn.CloseMessage(f.stop, none, 0)
+	l.Block(agent.Object{"type": "text", "text": f.text}, more)
+	l.CloseMessage(f.stop, none, 0)
 }
 
 // apology says that an answer whose calls are made broke off.
-func (t *talk) apology(turn *agent.Turn, e *model.Error) {
+func (t *talk) apology(l *agent.Lane, e *model.Error) {
 	what, more := "Connection lost", agent.Object{"api_error": "connection_failed"}
 	if e.Class != model.Network {
 		what, more = "Server error", agent.Object{}
 	}
-	t.synthetic(turn, trouble{
+	t.synthetic(l, trouble{
 		text: "API Error: " + what + " mid-response. The response above may be incomplete.", name: "server_error", stop: "tool_use",
 	}, "", more)
 }

@@ -232,6 +232,8 @@ func (t *talk) judge(own *tool) func(agent.Permissions, agent.Object) agent.Verd
 			return agent.Verdict{Allow: true, Reason: "other"}
 		case own.reads && !own.tree && t.hands.isPlan(own.place(t.hands, in)):
 			return agent.Verdict{Allow: true}
+		case own.name == agentName && p.Mode == "plan" && mine != protocol.BehaviorAllow:
+			return agent.Verdict{Unchecked: unchecked(own.name)}
 		case own.free || own.name == "Read" && t.hands.kept(str(in, own.path)), own.reads && t.hands.opened(own.place(t.hands, in)):
 			return agent.Verdict{Allow: true}
 		case mine == protocol.BehaviorAllow && own.name == "Bash":

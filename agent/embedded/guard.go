@@ -48,10 +48,10 @@ func (e *repeatedError) Error() string {
 
 // afterTools looks at the calls that were made. If one is repeated too often, the model gets
 // a note. After more of them the turn ends.
-func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
-	t.showSkills(turn)
-	t.remindOfMove(turn)
-	t.remindOfPlan(turn.Lane)
+func (t *talk) afterTools(l *agent.Lane, uses []*model.Block) error {
+	t.showSkills(l)
+	t.remindOfMove(l)
+	t.remindOfPlan(l)
 	var now []uint64
 	for _, b := range uses {
 		result, there := t.log.result(b.ID)
@@ -76,16 +76,16 @@ func (t *talk) afterTools(turn *agent.Turn, uses []*model.Block) error {
 		}
 		t.guard.noted, t.guard.since = call, 0
 		t.seams.Emit(&session.RepeatedCall{Tool: b.Name, Times: times})
-		turn.Remind(fmt.Sprintf("You have made the same call of %s %d times, with the same result each time. Do something else, or say what keeps you from going on.", b.Name, times))
+		l.Remind(fmt.Sprintf("You have made the same call of %s %d times, with the same result each time. Do something else, or say what keeps you from going on.", b.Name, times))
 	}
 	return nil
 }
 
 // remindOfMove tells the model that the shell is in another directory. In a session that is
 // resumed it is back where it began.
-func (t *talk) remindOfMove(turn *agent.Turn) {
+func (t *talk) remindOfMove(l *agent.Lane) {
 	now := t.hands.dir()
 	if before := cmp.Or(t.log.cwd, t.hands.root); now != before {
-		turn.Attach(newDir, agent.Object{"dir": now, "content": []string{"# Environment update\n - Primary working directory: " + now + " (was " + before + ")"}})
+		l.Attach(newDir, agent.Object{"dir": now, "content": []string{"# Environment update\n - Primary working directory: " + now + " (was " + before + ")"}})
 	}
 }

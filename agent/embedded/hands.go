@@ -26,6 +26,7 @@ type hands struct {
 	seams   backend.Seams
 	disk    disk
 	model   model.Model
+	of      *hands // those of the session, if these are a sub-agent's
 
 	textOnly func(name string) bool // says which models read text alone; nil: none
 
@@ -214,6 +215,7 @@ func (h *hands) remember(path string, k known) {
 
 // put notes what a tool or a rewind has written.
 func (h *hands) put(at string, content []byte) {
+	h = h.session()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.written != nil {

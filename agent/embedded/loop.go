@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -24,8 +24,12 @@ const (
 	maxQueued = 1024
 )
 
-// errTooManyCalls ends a turn that does not end by itself.
-var errTooManyCalls = errors.New("the turn made 500 calls of the model; set MaxTurns for more, or less")
+// tooManyCalls ends a turn, or a sub-agent, that does not end by itself: it has their number.
+type tooManyCalls int
+
+func (n tooManyCalls) Error() string {
+	return fmt.Sprintf("the turn made %d calls of the model; set MaxTurns for more, or less", int(n))
+}
 
 // turn plays a turn: calls of the model, and of its tools, until it wants no more.
 func (t *talk) turn(turn *agent.Turn) error {
@@ -35,24 +39,24 @@ func (t *talk) turn(turn *agent.Turn) error {
 		return err
 	}
 	if err := t.checkpoint(turn); err != nil {
-		return t.failed(turn, err)
+		return t.failed(turn.Lane, err)
 	}
 	if instructions, is := turn.Compacts(); is {
 		return t.command(turn, instructions)
 	}
 	t.remindOfDate(turn.Lane)
-	t.remindOfMove(turn)
+	t.remindOfMove(turn.Lane)
 	t.remindOfPlan(turn.Lane)
-	return t.loop(turn)
+	return t.loop(turn.Lane)
 }
 
 // goOn continues a turn whose end a Stop hook has blocked. The engine has said why.
 func (t *talk) goOn(turn *agent.Turn, _ string) error {
 	defer t.rest(turn)
 	if err := t.works(turn); err != nil {
-		return t.failed(turn, err)
+		return t.failed(turn.Lane, err)
 	}
-	return t.loop(turn)
+	return t.loop(turn.Lane)
 }
 
 // rest drops what a session that is idle does not need, and notes in the log which files the
@@ -89,42 +93,42 @@ type nudges struct {
 }
 
 // loop calls the model, and what it calls, until an answer calls nothing.
-func (t *talk) loop(turn *agent.Turn) error {
+func (t *talk) loop(l *agent.Lane) error {
 	var n nudges
 	for {
-		if t.calls == maxCalls && !t.counted {
-			return errTooManyCalls
+		if t.calls == t.most() && !t.counted {
+			return tooManyCalls(t.calls)
 		}
 		t.calls++
-		a, err := t.call(turn.Lane)
+		a, err := t.call(l)
 		if err != nil {
-			return t.failed(turn, err)
+			return t.failed(l, err)
 		}
 		if a.broken == nil {
 			n.broken = 0
 		} else if n.broken++; n.broken > t.retries {
-			return t.failed(turn, a.broken)
+			return t.failed(l, a.broken)
 		}
 		if uses := a.uses(); len(uses) > 0 {
 			if a.broken != nil {
-				t.apology(turn, a.broken)
+				t.apology(l, a.broken)
 			}
 			n.cut = 0
-			err := t.useTools(turn, uses)
+			err := t.useTools(l, uses)
 			if err == nil {
-				err = t.afterTools(turn, uses)
+				err = t.afterTools(l, uses)
 			}
 			if err != nil {
 				return err
 			}
-			if done, err := t.gave(turn); done || err != nil {
+			if done, err := t.gave(); done || err != nil {
 				return err
 			}
 			continue
 		}
-		more, err := t.nudge(turn, a, &n)
+		more, err := t.nudge(l, a, &n)
 		if err == nil && more == "" {
-			more = t.asksOutput(turn)
+			more = t.asksOutput(l)
 		}
 		if err != nil || more == "" {
 			return err
@@ -136,12 +140,12 @@ func (t *talk) loop(turn *agent.Turn) error {
 		if len(t.retracted) > 0 {
 			about["retracted_message_uuids"] = t.retracted
 		}
-		turn.UserText(more, about)
+		l.UserText(more, about)
 	}
 }
 
 // nudge is the text for the model after an answer that calls nothing; "": it is the last one.
-func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
+func (t *talk) nudge(l *agent.Lane, a *answer, n *nudges) (string, error) {
 	switch {
 	case a.broken != nil:
 		return brokeText, nil //nolint:nilerr // the model is asked to continue
@@ -149,15 +153,15 @@ func (t *talk) nudge(turn *agent.Turn, a *answer, n *nudges) (string, error) {
 		return noCall, nil
 	case a.stop == "max_tokens" || a.stop == "model_context_window_exceeded":
 		if n.cut++; n.cut > maxCut {
-			return "", t.failed(turn, &tooLongError{t.maxTokens(turn.Lane)})
+			return "", t.failed(l, &tooLongError{t.maxTokens(l)})
 		}
 		return cutText, nil
 	case a.stop == "refusal" && n.flagged:
-		return "", t.refused(turn, a)
+		return "", t.refused(l, a)
 	case a.stop == "refusal":
 		n.flagged = true
 		t.stops++
-		turn.System("informational", agent.Object{
+		l.System("informational", agent.Object{
 			"content": "The model's safeguards stopped the response above · continuing once with that noted", "level": "notice",
 		})
 		return flagged, nil

@@ -24,7 +24,7 @@ const (
 func enterPlanMode() *tool {
 	return &tool{
 		name:   "EnterPlanMode",
-		about:  "Begins plan mode: you write a plan, and change nothing until the user has approved it.",
+		about:  "Begins plan mode: you write a plan, and change nothing until the user approves it.",
 		free:   true,
 		asker:  true,
 		beside: alone,
@@ -37,7 +37,7 @@ func enterPlanMode() *tool {
 func exitPlanMode() *tool {
 	return &tool{
 		name:   "ExitPlanMode",
-		about:  "In plan mode: asks the user to approve the plan, which is in the plan file.",
+		about:  "Asks the user to approve the plan in the plan file.",
 		open:   true,
 		asks:   true,
 		asker:  true,
@@ -131,7 +131,9 @@ func (t *talk) remindOfPlan(l *agent.Lane) {
 	if active == t.log.plan {
 		return
 	}
-	t.placePlan(l.SessionID())
+	if t.up == nil { // a sub-agent writes no plan
+		t.placePlan(l.SessionID())
+	}
 	text := exitedText
 	switch _, err := os.Stat(t.hands.plan); {
 	case active:
@@ -145,6 +147,9 @@ func (t *talk) remindOfPlan(l *agent.Lane) {
 // planText is the text for the model about plan mode.
 func (t *talk) planText(l *agent.Lane) string {
 	text := "Plan mode is active. The user does not want anything to be changed yet: look around, and run only commands that read."
+	if t.up != nil {
+		return text
+	}
 	if t.hands.plan != "" {
 		text += " Write your plan to " + t.hands.plan + ", the only file that you may write."
 	}

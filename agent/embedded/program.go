@@ -24,6 +24,7 @@ type program struct {
 	unset  []string // variables that Options.UnsetEnv names
 	web    bool     // a rule allows WebFetch
 	asker  bool     // the host answers questions
+	agents []*kind  // of Options.Agents
 
 	servers  map[string]session.MCPServerConfig // external MCP servers
 	mustAsk  []string                           // MCP tools that are asked about in every mode
@@ -79,6 +80,12 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	case p.asker:
 		names = box.asking
 	}
+	t.crew, t.kinds = &crew{}, all.kinds
+	info, more := all.init, all.initialize
+	if len(p.agents) > 0 || len(p.cfg.AgentDirs) > 0 {
+		t.kinds = withKinds(withKinds(t.kinds, readKinds(p.cfg.AgentDirs, l.Dir, t.hands.disk)), p.agents)
+		info, more = withAgents(info, more, t.kinds)
+	}
 	t.log = &log{codec: p.cfg.Model.Codec(), dir: dir, keep: !slices.Contains(l.Args, "--no-session-persistence"), from: from}
 	if l.Getenv(checkpointing) == "true" && t.log.stores() {
 		t.points = &points{dir: dir, root: t.hands.real, copied: map[string]fs.FileInfo{}}
@@ -99,7 +106,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		Now:       p.seams.Clock.Now,
 		Live: &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) },
 			Servers: own.of(p.servers, l.Getenv), NewServer: own.replace, KnownTools: func(name string) []json.RawMessage { return t.log.servers[name] }},
-		Init: all.init, Initialize: all.initialize,
+		Init: info, Initialize: more,
 	})}
 }
 
@@ -136,9 +143,15 @@ func (c *conversation) end() {
 	c.hands.remove()
 }
 
-// talk is one conversation. Everything in it belongs to the engine's coroutines, one at a
-// time, but for hands.
+// talk is one conversation: the session's, or that of a sub-agent. Everything in it belongs to
+// the engine's coroutines, one at a time, but for hands.
 type talk struct {
+	up         *talk // the conversation that has started this sub-agent; nil in the session's
+	kind       *kind // of the sub-agent
+	kinds      []*kind
+	crew       *crew    // of the session
+	toolsUsed  []string // by the sub-agent, in the order of their first calls
+	tally      tally
 	cfg        *Config
 	shared     *shared
 	seams      backend.Seams

@@ -26,13 +26,17 @@ var ownPrompt string
 // another day, so that a provider's cache holds: the log has the surroundings.
 func (t *talk) systemPrompt(l *agent.Lane) ([]string, error) {
 	parts, addition := l.SystemPrompt()
+	prompt := ownPrompt
+	if t.up != nil {
+		parts, addition, prompt = nil, "", t.kind.prompt
+	}
 	if strings.Join(parts, "") == "" { // an empty one is the zero value of the options
 		if t.log.surroundings == "" {
 			if err := t.lookAround(l); err != nil {
 				return nil, err
 			}
 		}
-		parts = []string{strings.TrimSpace(ownPrompt), t.log.surroundings}
+		parts = []string{strings.TrimSpace(prompt), t.log.surroundings}
 	}
 	if addition != "" {
 		parts = append(parts, addition)
@@ -62,7 +66,11 @@ func (t *talk) lookAround(l *agent.Lane) error {
 	for _, dir := range t.hands.options {
 		fmt.Fprintf(&b, "Further directory: %s\n", dir)
 	}
-	fmt.Fprintf(&b, "Git repository: %s\nOperating system: %s\nTools: %s\nDate: %s\n", git, runtime.GOOS, strings.Join(l.Tools(), ", "), t.today())
+	fmt.Fprintf(&b, "Git repository: %s\nOperating system: %s\nTools: %s\nDate: %s\n", git, runtime.GOOS, strings.Join(t.offered(l), ", "), t.today())
+	if t.up != nil { // it is not resumed, and readers of its file follow messages only
+		t.log.surroundings = b.String() + rules
+		return nil
+	}
 	l.Attach(surroundings, agent.Object{"text": b.String() + rules, "date": t.today()})
 	return nil
 }

@@ -31,7 +31,7 @@ const (
 func read() *tool {
 	return &tool{
 		name:  "Read",
-		about: "Reads a file. The result has the number of each line before it, and a tab. offset is the first line, from 1, and limit how many; without them all of it is read, if it is not too large. Images, PDF files and notebooks are shown as such.",
+		about: "Reads a file. Before each line stand its number and a tab. offset is the first line, from 1, and limit how many; without them all of it is read, if it is not too large. Images, PDF files and notebooks are shown as such.",
 		reads: true,
 		path:  "file_path",
 		params: []param{

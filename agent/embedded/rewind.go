@@ -34,7 +34,7 @@ func (t *talk) control(r *agent.Request) bool {
 	switch {
 	case p == nil:
 		r.Fail("File rewinding is not enabled. Set Options.EnableFileCheckpointing when the session begins, and each time it is resumed.", rewindOff)
-	case p.working || p.over != nil:
+	case p.working || p.over != nil || t.crew.running() > 0:
 		r.Fail("The session works, and its tools may change files: wait for the result of the turn, or interrupt it, and rewind then.", turnRunning)
 	case protocol.Unmarshal(r.Body, &in) != nil || in.UserMessageID == "":
 		r.Fail("The request names no user_message_id.", noCheckpoint)

@@ -15,9 +15,11 @@ type shared struct {
 	api  string // the name of the model's codec
 	once sync.Once
 
+	subs             [][]*tool    // tools of sub-agents, without and with TodoWrite
 	boxes            []box        // without and with commands in the background, each without and with TodoWrite
 	init, initialize agent.Object // of system/init, and of the answer to initialize
 	reads, edits     []string     // rules for commands
+	kinds            []*kind      // of sub-agents that are always there
 
 	mu       sync.Mutex
 	policies []common
@@ -42,9 +44,13 @@ func (s *shared) made() *shared {
 		for _, background := range []bool{false, true} {
 			for _, older := range []bool{false, true} {
 				s.boxes = append(s.boxes, newBox(background, older))
+				if !background {
+					s.subs = append(s.subs, newBox(background, older).tools)
+				}
 			}
 		}
 		s.reads, s.edits = readOnly(), append(editing(), readOnly()...)
+		s.kinds = ownKinds()
 		s.init = agent.Object{
 			"agent": Name, "apiKeySource": "none", "slash_commands": []any{"compact"}, "agents": []any{}, "skills": []any{}, "plugins": []any{},
 		}
@@ -52,6 +58,7 @@ func (s *shared) made() *shared {
 			"commands": []any{agent.Object{"name": "compact", "description": "Replaces the conversation by a summary", "argumentHint": "[what the summary must have]"}}, "agents": []any{}, "agent": Name,
 			"account": agent.Object{"tokenSource": "none", "apiKeySource": "none", "apiProvider": s.api},
 		}
+		s.init, s.initialize = withAgents(s.init, s.initialize, s.kinds)
 	})
 	return s
 }
@@ -128,12 +135,13 @@ type toolList struct {
 	names   []string
 	mcp     []agent.MCPToolInfo
 	output  []byte // the schema of the structured output
+	kinds   string // of sub-agents
 	encoded []byte
 }
 
 // is reports whether another list is the same.
 func (l *toolList) is(o *toolList) bool {
-	return l.first == o.first && slices.Equal(l.names, o.names) && bytes.Equal(l.output, o.output) && sameTools(l.mcp, o.mcp)
+	return l.first == o.first && l.kinds == o.kinds && slices.Equal(l.names, o.names) && bytes.Equal(l.output, o.output) && sameTools(l.mcp, o.mcp)
 }
 
 func sameTools(a, b []agent.MCPToolInfo) bool {

@@ -129,9 +129,9 @@ func (k *skill) filled(args string) string {
 }
 
 // showSkills gives the model the skills that its last calls have loaded.
-func (t *talk) showSkills(turn *agent.Turn) {
+func (t *talk) showSkills(l *agent.Lane) {
 	for _, text := range t.loaded {
-		turn.UserText(text, agent.Object{"isSynthetic": true})
+		l.UserText(text, agent.Object{"isSynthetic": true})
 	}
 	t.loaded = nil
 }

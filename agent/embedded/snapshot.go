@@ -32,6 +32,7 @@ alias -p`
 // snapshot is the path of a script with what ~/.bashrc has made; "": there is nothing of it.
 // It is made once, for the first command.
 func (h *hands) snapshot(ctx context.Context) string {
+	h = h.session()
 	h.mu.Lock()
 	made, path := h.snapped, h.snap
 	h.mu.Unlock()

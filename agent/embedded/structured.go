@@ -85,13 +85,13 @@ func (t *talk) needsOutput(l *agent.Lane) error {
 
 // gave reports whether the calls of an answer have ended the turn: with the structured output, or
 // since too many outputs did not fit.
-func (t *talk) gave(turn *agent.Turn) (ends bool, err error) {
+func (t *talk) gave() (ends bool, err error) {
 	switch {
 	case t.output.given:
 		t.output = shaped{asked: true}
 		return true, nil
 	case t.output.misfits >= maxMisfits:
-		return true, turn.Finish(agent.Result{
+		return true, t.turnOf.Finish(agent.Result{
 			Subtype: protocol.ResultErrorMaxStructuredRetry, StopReason: "tool_use", TerminalReason: "structured_output_retry_exhausted",
 			Errors: []string{fmt.Sprintf("Failed to provide valid structured output after %d attempts — last StructuredOutput error: %s%v", maxMisfits, misfitText, t.output.wrong)},
 		})
@@ -100,9 +100,10 @@ func (t *talk) gave(turn *agent.Turn) (ends bool, err error) {
 }
 
 // asksOutput is the text for a model that has ended without its structured output; "" if it has given
-// it, if it was asked before, and in a turn that a task has started, whose result has no reader.
-func (t *talk) asksOutput(turn *agent.Turn) string {
-	if t.output.asked || turn.Task() != nil || !slices.Contains(turn.Tools(), outputTool) {
+// it, if it was asked before, and in a turn that a task has started, whose result has no reader. Nor is
+// it asked for behind the result of a turn, or of a sub-agent.
+func (t *talk) asksOutput(l *agent.Lane) string {
+	if t.output.asked || t.turnOf == nil || t.turnOf.Task() != nil || !slices.Contains(l.Tools(), outputTool) {
 		return ""
 	}
 	t.output.asked = true

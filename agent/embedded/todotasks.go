@@ -46,7 +46,7 @@ func taskCreate() *tool {
 		params: []param{
 			{name: "subject", kind: "string", required: true, aliases: []string{"title", "content", "name", "task"}},
 			{name: "description", kind: "string", required: true},
-			{name: "activeForm", kind: "string", about: "As it is shown while it is done: Running tests."},
+			{name: "activeForm", kind: "string", about: "Such as Running tests."},
 			{name: "metadata", kind: "record", schema: `"type":"object"`},
 		},
 		fix: fixTask,
@@ -142,7 +142,7 @@ func taskUpdate() *tool {
 	states := []string{"pending", "in_progress", "completed"}
 	return &tool{
 		name:   "TaskUpdate",
-		about:  "Changes a task: its state when work on it begins and ends, what it says, and which tasks wait for which.",
+		about:  "Changes a task, such as its state when work on it begins and ends.",
 		free:   true,
 		beside: alone,
 		params: []param{
@@ -166,7 +166,7 @@ func taskUpdate() *tool {
 			{name: "addBlocks", kind: "strings", about: "Tasks that wait for this one.", schema: ids},
 			{name: "addBlockedBy", kind: "strings", about: "Tasks for which this one waits.", schema: ids},
 			{name: "owner", kind: "string"},
-			{name: "metadata", kind: "record", about: "null takes a member away.", schema: `"type":"object"`},
+			{name: "metadata", kind: "record", schema: `"type":"object"`},
 		},
 		fix: func(t *tool, in agent.Object) string { t.aliased(in); return "" },
 		act: does(func(s *todos, in agent.Object) (string, agent.Object) {

@@ -57,16 +57,20 @@ type tool struct {
 // background says whether commands can run in the background, todo has the to-do tools.
 func toolbox(background bool, todo []*tool) []*tool {
 	box := append([]*tool{
-		askUserQuestion(), bash(background), edit(), enterPlanMode(), exitPlanMode(), glob(), grep(), notebookEdit(), read(), skillTool(), taskStop(), webFetch(), write(),
+		agentTool(background), askUserQuestion(), bash(background), edit(), enterPlanMode(), exitPlanMode(), glob(), grep(), notebookEdit(), read(), skillTool(), taskStop(), webFetch(), write(),
 	}, todo...)
 	slices.SortFunc(box, func(a, b *tool) int { return strings.Compare(a.name, b.name) })
 	return box
 }
 
-// namesOf are the names of tools.
+// namesOf are the names of tools, as system/init says them.
 func namesOf(box []*tool) (names []string) {
 	for _, t := range box {
-		names = append(names, t.name)
+		name := t.name
+		if name == agentName {
+			name = oldAgentName
+		}
+		names = append(names, name)
 	}
 	return names
 }
@@ -133,7 +137,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	if changed || t.listed != t.turnOf {
 		mcp := l.MCPTools()
 		changed = changed || !sameTools(mcp, t.mcp)
-		t.listed, t.offers, t.mcp = t.turnOf, l.Tools(), mcp
+		t.listed, t.offers, t.mcp = t.turnOf, t.offered(l), mcp
 	}
 	var names, late []string
 	for _, name := range t.offers {
@@ -149,19 +153,28 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	if !changed && slices.Equal(names, t.named) {
 		return t.tools
 	}
-	of := toolList{first: t.box[0], names: names, mcp: t.mcp, output: l.OutputSchema()}
-	t.noteTools(l, t.mcp)
+	of := toolList{first: t.box[0], names: names, mcp: t.mcp, output: l.OutputSchema(), kinds: described(t.kinds)}
+	if t.up == nil { // a sub-agent is not resumed
+		t.noteTools(l, t.mcp)
+	}
 	t.named, t.tools = names, t.shared.tools(of, func() []byte {
 		var list []model.Tool
 		add := func(isLate bool) {
 			for _, own := range t.box {
 				if slices.Contains(names, own.name) && isLate == (own.late != nil) {
-					list = append(list, model.Tool{Name: own.name, Description: own.about, Schema: own.schema()})
+					about := own.about
+					if own.name == agentName {
+						about += of.kinds
+					}
+					list = append(list, model.Tool{Name: own.name, Description: about, Schema: own.schema()})
 				}
 			}
 		}
 		add(false)
 		for _, s := range of.mcp {
+			if !slices.Contains(names, l.MCPToolName(s.Server, s.Name)) {
+				continue
+			}
 			var in struct {
 				Description string          `json:"description"`
 				Schema      json.RawMessage `json:"inputSchema"`
@@ -177,36 +190,41 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 
 // useTools runs the calls of an answer. The engine says their results, in the order in which
 // they come.
-func (t *talk) useTools(turn *agent.Turn, uses []*model.Block) error {
+func (t *talk) useTools(l *agent.Lane, uses []*model.Block) error {
 	var calls []agent.ToolCall
-	t.compile(turn.Permissions())
-	t.hands.serve(turn.Model())
+	t.compile(l.Permissions())
+	t.hands.serve(l.Model())
 	for _, b := range uses {
-		calls = append(calls, t.prepare(turn, b))
+		calls = append(calls, t.prepare(l, b))
 	}
-	return turn.RunTools(calls...)
+	return l.RunTools(calls...)
 }
 
 // prepare makes the engine's call of a block.
-func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
+func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 	c := agent.ToolCall{ID: b.ID, Name: b.Name}
 	var in agent.Object
 	if protocol.Unmarshal(b.Input, &in) != nil || in == nil {
 		in = agent.Object{}
 	}
 	c.Input = in
-	if server, name, mine := turn.MCPTool(b.Name); mine {
+	if t.up != nil {
+		t.tally.add(b.Name, in)
+	}
+	offered := t.offered(l)
+	if server, name, mine := l.MCPTool(b.Name); mine && (t.up == nil || slices.Contains(offered, b.Name)) {
 		c.Unknown = name == ""
 		c.Alone = true
 		c.Judge = t.judgeMCP(b.Name)
 		c.Run = func(s *agent.Strand, in agent.Object) (agent.ToolResult, error) {
-			return t.callMCP(s, turn.Lane, server, name, b.Name, b.ID, in)
+			t.called(b.Name)
+			return t.callMCP(s, l, server, name, b.Name, b.ID, in)
 		}
 		return c
 	}
 	i := slices.IndexFunc(t.box, func(own *tool) bool { return own.name == b.Name || own.old == b.Name && own.old != "" })
-	if i < 0 || !slices.Contains(turn.Tools(), t.box[i].name) {
-		c.Invalid = noSuchTool(b.Name, turn.Tools())
+	if i < 0 || !slices.Contains(offered, t.box[i].name) {
+		c.Invalid = t.noSuchTool(b.Name, offered)
 		c.Judge = func(agent.Permissions, agent.Object) agent.Verdict { return agent.Verdict{} }
 		return c
 	}
@@ -231,10 +249,10 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	c.Judge = t.judged(own, at)
 	c.Alone = own.beside != nil && !own.beside(t.hands, in)
 	if own.look != nil {
-		c.Check = func(*agent.Strand) (string, error) { return own.look(turn.Lane, in), nil }
+		c.Check = func(*agent.Strand) (string, error) { return own.look(l, in), nil }
 	}
 	if own.before != nil {
-		c.Check = func(s *agent.Strand) (string, error) { return own.before(t, turn.Lane, s, in) }
+		c.Check = func(s *agent.Strand) (string, error) { return own.before(t, l, s, in) }
 	}
 	if own.check != nil {
 		c.Check = func(s *agent.Strand) (string, error) {
@@ -254,13 +272,14 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 	asked := maps.Clone(in)
 	c.Run = func(s *agent.Strand, in agent.Object) (r agent.ToolResult, err error) {
 		if own.shape != nil {
-			return t.takeOutput(turn.Lane, own.shape, raw, asked, in)
+			return t.takeOutput(l, own.shape, raw, asked, in)
 		}
+		t.called(own.name)
 		if own.act != nil {
-			return own.act(t, turn.Lane, s, b.ID, in)
+			return own.act(t, l, s, b.ID, in)
 		}
 		if own.writes {
-			if no, err := t.track(s, turn.SessionID(), at, t.hands.path(own.place(t.hands, in))); err != nil || no != "" {
+			if no, err := t.track(s, l.SessionID(), at, t.hands.path(own.place(t.hands, in))); err != nil || no != "" {
 				return failure("%s", no), err
 			}
 		}
@@ -281,12 +300,15 @@ func (t *talk) prepare(turn *agent.Turn, b *model.Block) agent.ToolCall {
 }
 
 // noSuchTool is what the model reads when it calls a tool that it does not have, as observed.
-func noSuchTool(name string, offered []string) string {
+func (t *talk) noSuchTool(name string, offered []string) string {
 	text := "Error: No such tool available: " + name
 	for _, own := range offered {
 		if own != name && strings.EqualFold(own, name) {
 			return text + ". Tool names are case-sensitive: call " + own + " instead."
 		}
+	}
+	if t.up != nil && slices.ContainsFunc(t.box, func(own *tool) bool { return own.name == name }) {
+		return text + ". " + name + " is not among the tools available here. Continue with the tools you have."
 	}
 	if slices.Contains(strings.Fields(claudeTools), name) {
 		return text + ". " + name + " is disabled for this session, in subagents as well as here."

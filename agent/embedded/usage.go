@@ -67,6 +67,7 @@ func (t *talk) priceOf(name string, u *model.Usage) float64 {
 }
 
 func (t *talk) usedOf(name string) *used {
+	t = t.session()
 	for i := range t.all {
 		if t.all[i].model == name {
 			return &t.all[i]
@@ -103,7 +104,7 @@ func (t *talk) used(turn *agent.Turn) agent.Object {
 	return agent.Object{
 		"usage": usageOf(&t.spent), "modelUsage": all, "model_usage_since_last_result": fresh,
 		"duration_ms": t.seams.Clock.Now().Sub(t.began).Milliseconds(), "duration_api_ms": t.inAPI.Milliseconds(),
-		"subagent_stats": noSubagents(), "safety_stops": t.stops,
+		"subagent_stats": t.crew.stats(), "safety_stops": t.stops,
 	}
 }
 
@@ -136,17 +137,6 @@ func (t *talk) modelUsage(name string, u *model.Usage, cost float64) agent.Objec
 		o["costBasis"] = "list"
 	}
 	return o
-}
-
-// noSubagents are the counts of subagents, which this agent does not have.
-func noSubagents() agent.Object {
-	return agent.Object{
-		"spawned": 0, "completed": 0, "failed": 0, "max_depth": 0, "spawned_by_subagents": 0, "started_in_background": 0,
-		"by_type":   agent.Object{},
-		"killed":    agent.Object{"parent": 0, "system": 0, "user": 0},
-		"refused":   agent.Object{"budget": 0, "concurrency_limit": 0, "depth_limit": 0},
-		"requested": agent.Object{"background": 0, "foreground": 0, "unset": 0},
-	}
 }
 
 func startUsage(u *model.Usage) agent.Object {

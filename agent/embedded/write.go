@@ -23,7 +23,7 @@ const (
 func write() *tool {
 	return &tool{
 		name:  "Write",
-		about: "Writes a file, and makes the directories above it. What the file had before is replaced.",
+		about: "Writes a file, and the directories above it, in place of what was there.",
 		path:  "file_path",
 		params: []param{
 			{name: "file_path", kind: "string", required: true, aliases: []string{"path"}},

@@ -26,8 +26,11 @@ var programs = regexp.MustCompile(`\b(python3|node|git|npm|ps|awk|diff|setsid|no
 func (c *Case) Absent(tools []string) string {
 	for _, name := range c.Calls() {
 		known := name
-		if name == "KillShell" { // an old name
+		switch name {
+		case "KillShell": // an old name
 			known = "TaskStop"
+		case "Agent": // which system/init says by its old name
+			known = "Task"
 		}
 		if slices.Contains(vendorTools(), name) && !slices.Contains(tools, known) {
 			return "tool " + name

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -28,6 +29,8 @@ type Observation struct {
 	Calls   []Item
 	Files   []Item
 	Results []Item
+
+	beside []Item // frames that may come at any time; they go behind the others
 }
 
 // Item is one thing that happened. Key says what, with the id of the call behind a colon.
@@ -82,9 +85,14 @@ func observe(c *Case, p *Place, server *modelapi.Server, log []line, files map[s
 		case "result":
 			o.Results = append(o.Results, Item{"result", frame})
 		default:
-			o.frame(frame, step)
+			before := len(o.Frames)
+			if o.frame(frame, step); n.beside[l.of()] && !bytes.Contains(l.text, []byte(`"<synthetic>"`)) { // a recording has those in their place
+				o.beside = append(o.beside, o.Frames[before:]...)
+				o.Frames = o.Frames[:before]
+			}
 		}
 	}
+	o.Frames = append(o.Frames, o.beside...)
 	for _, id := range ids {
 		o.Calls = append(o.Calls, Item{"call:" + id, strings.Join(steps[id], ", ")})
 	}
@@ -140,6 +148,11 @@ func (o *Observation) frame(frame map[string]any, step func(any, string)) {
 	switch frame["type"] {
 	case "system":
 		key += fmt.Sprintf("/%v", frame["subtype"])
+		if usage, ok := frame["usage"].(map[string]any); ok && frame["subtype"] == "task_progress" {
+			delete(usage, "total_tokens")                 // Claude Code counts what it has read of the answer, which varies from run to run
+			o.beside = append(o.beside, Item{key, frame}) // before the call of some subagents, and behind that of others
+			return
+		}
 	case "stream_event":
 		event, _ := frame["event"].(map[string]any)
 		key += fmt.Sprintf("/%v", event["type"])
@@ -230,8 +243,18 @@ func readBlock(role string, v any) Item {
 
 // normal replaces what differs from run to run.
 type normal struct {
-	plain *strings.Replacer
-	ids   map[string]string
+	plain  *strings.Replacer
+	ids    map[string]string
+	beside map[string]bool // subagents in the background
+}
+
+// of is the subagent that a line is of; "": the main conversation.
+func (l *line) of() string {
+	var f struct {
+		Agent string `json:"agent_id"`
+	}
+	_ = json.Unmarshal(l.text, &f) // what is not JSON has no agent
+	return f.Agent
 }
 
 var (
@@ -255,6 +278,7 @@ var (
 		{regexp.MustCompile(`parse failed \(\d+ bytes\)`), "parse failed (<n> bytes)"},
 		{regexp.MustCompile(`\bID: b[0-9a-z]{8}\b`), "ID: <task>"},
 		{regexp.MustCompile(`("id": "|\bcell )[0-9a-f]{8}\b`), "$1<hex8>"}, // of a new cell
+		{regexp.MustCompile(`(duration_ms: |<duration_ms>)\d+`), "${1}0"},
 		{regexp.MustCompile(`(?m)^([d-][rwx-]{9} +\d+) \w+ \w+ `), "$1 <user> <group> "},
 	}
 )
@@ -263,32 +287,46 @@ var slugged = regexp.MustCompile(`[^A-Za-z0-9]`)
 
 func newNormal(p *Place, url string, log []line) *normal {
 	pairs := []string{url, "http://<model>", strings.TrimPrefix(url, "http://"), "<model>", p.Root, "/w", slugged.ReplaceAllString(p.Root, "-"), "-w"}
-	n := &normal{ids: map[string]string{}}
+	n := &normal{ids: map[string]string{}, beside: map[string]bool{}}
 	counts := map[string]int{}
-	for _, l := range log {
+	var others []line
+	for i := range log {
 		var f struct {
-			TaskID string `json:"task_id"`
-			Kind   string `json:"task_type"`
+			TaskID     string `json:"task_id"`
+			Kind       string `json:"task_type"`
+			Background bool   `json:"is_backgrounded"`
 		}
-		if json.Unmarshal(l.text, &f) == nil && f.TaskID != "" {
+		if json.Unmarshal(log[i].text, &f) == nil && f.TaskID != "" {
 			name := "<task>"
 			if f.Kind == "local_agent" {
-				name = "<agent>"
+				name, n.beside[f.TaskID] = "<agent>", f.Background
 			}
 			if !slices.Contains(pairs, f.TaskID) {
 				pairs = append(pairs, f.TaskID, name)
 			}
 		}
-		for _, id := range serverIDs.FindAllString(string(l.text), -1) {
-			if n.ids[id] == "" {
-				kind, _, _ := strings.Cut(id, "_")
-				counts[kind]++
-				n.ids[id] = fmt.Sprintf("<%s%d>", kind, counts[kind])
-			}
+		if n.beside[log[i].of()] {
+			others = append(others, log[i])
+			continue
 		}
+		n.count(log[i].text, counts)
+	}
+	for i := range others {
+		n.count(others[i].text, counts)
 	}
 	n.plain = strings.NewReplacer(pairs...)
 	return n
+}
+
+// count gives the server's ids of a line their numbers.
+func (n *normal) count(text []byte, counts map[string]int) {
+	for _, id := range serverIDs.FindAllString(string(text), -1) {
+		if n.ids[id] == "" {
+			kind, _, _ := strings.Cut(id, "_")
+			counts[kind]++
+			n.ids[id] = fmt.Sprintf("<%s%d>", kind, counts[kind])
+		}
+	}
 }
 
 func (n *normal) text(s string) string {

@@ -110,6 +110,10 @@ func (o *Observation) like(want *Observation) *Observation {
 		asks = append(asks, g)
 	}
 	out.Gates = append(asks, hooks...)
+	out.Structured = slices.DeleteFunc(slices.Clone(o.Structured), func(i Item) bool { // a subagent's
+		v, _ := i.Value.(map[string]any)
+		return v["value"] == nil
+	})
 	for _, r := range o.Results {
 		v, _ := r.Value.(map[string]any)
 		kept := map[string]any{}
@@ -181,6 +185,9 @@ func keptFrame(f Item) (Item, bool) {
 		}
 		return Item{"assistant <synthetic>", kept}, true
 	case "user/text":
+		if frame["parent_tool_use_id"] != nil {
+			return f, false // a subagent's
+		}
 		kept := map[string]any{"subtype": "user"}
 		if synthetic, _ := frame["isSynthetic"].(bool); synthetic {
 			kept["subtype"] = "user synthetic"

@@ -129,7 +129,7 @@ func (t Table) excuse(d Difference, without *Row) []*Row {
 			g = strings.TrimRight(g, " \t\n")
 		}
 		want, got, used = w, g, append(used, r)
-		if want == got {
+		if sameText(want, got) {
 			return used
 		}
 	}

@@ -58,6 +58,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfOutages$"
 		case strings.HasPrefix(m.ID, "store-"):
 			pattern = "^TestPlantedBugsOfStores$"
+		case strings.HasPrefix(m.ID, "sub-"):
+			pattern = "^TestPlantedBugsOfSubagents$"
 		case strings.HasPrefix(m.ID, "loop-"):
 			pattern = "^TestPlantedBugsOfEmbedded$"
 		case strings.HasPrefix(m.ID, "compaction-"):
