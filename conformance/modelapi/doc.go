@@ -1,7 +1,7 @@
 // Package modelapi is a scripted model endpoint: it speaks enough of the
 // Anthropic Messages API (streamed and not) that a real agent CLI runs whole
-// turns against it, offline and with the same answer every time. Chat completions are a
-// second face of the same scripts.
+// turns against it, offline and with the same answer every time. Chat completions, the
+// Responses API and Gemini's generateContent are other faces of the same scripts.
 //
 // A prompt picks its script with a marker anywhere in its text:
 //

@@ -17,6 +17,8 @@ const (
 	Messages    Endpoint = "messages"
 	CountTokens Endpoint = "count_tokens"
 	Chat        Endpoint = "chat_completions"
+	Responses   Endpoint = "responses"
+	Gemini      Endpoint = "generate_content"
 	Unknown     Endpoint = "unknown"
 )
 
@@ -149,8 +151,14 @@ func (b *blocks) UnmarshalJSON(raw []byte) error {
 
 // read fills the parts of r that come from its body.
 func (r *Request) read() error {
-	if r.Endpoint == Chat {
+	switch r.Endpoint {
+	case Chat:
 		return r.readChat()
+	case Responses:
+		return r.readResponses()
+	case Gemini:
+		return r.readGemini()
+	case Messages, CountTokens, Unknown:
 	}
 	var in body
 	if err := json.Unmarshal(r.Body, &in); err != nil {

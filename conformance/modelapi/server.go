@@ -172,31 +172,38 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case bad != nil:
 		writeError(w, http.StatusBadRequest, "invalid_request_error", bad.Error())
-	case entry.Endpoint == Messages, entry.Endpoint == Chat:
-		s.answer(w, r, entry)
 	case entry.Endpoint == CountTokens:
 		count := 10
 		if s.config.CountTokens != nil {
 			count = s.config.CountTokens(entry)
 		}
 		writeJSON(w, http.StatusOK, obj("input_tokens", count))
-	default:
+	case entry.Endpoint == Unknown:
 		writeError(w, http.StatusNotFound, "not_found_error", "no such endpoint: "+r.Method+" "+r.URL.Path)
+	default:
+		s.answer(w, r, entry)
 	}
 }
 
 func endpoint(r *http.Request) Endpoint {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	switch {
-	case r.Method == http.MethodPost && path == "/v1/messages":
-		return Messages
-	case r.Method == http.MethodPost && path == "/v1/messages/count_tokens":
-		return CountTokens
-	case r.Method == http.MethodPost && path == "/v1/chat/completions":
-		return Chat
-	default:
+	if r.Method != http.MethodPost {
 		return Unknown
 	}
+	switch path {
+	case "/v1/messages":
+		return Messages
+	case "/v1/messages/count_tokens":
+		return CountTokens
+	case "/v1/chat/completions":
+		return Chat
+	case "/v1/responses":
+		return Responses
+	}
+	if _, method := geminiMethod(path); method == generate || method == streamGenerate {
+		return Gemini
+	}
+	return Unknown
 }
 
 func (s *Server) record(entry *Request) {
@@ -238,8 +245,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, entry Request) {
 	}
 	a := answer{Reply: reply, id: cmp.Or(reply.ID, fmt.Sprintf("msg_%d", entry.Seq)), model: entry.Model, cut: cut}
 	write, whole := a.writeStream, a.writeWhole
-	if entry.Endpoint == Chat {
+	switch entry.Endpoint {
+	case Chat:
 		write, whole = a.streamChat(entry.wantsUsage), a.writeChat
+	case Responses:
+		write, whole = a.streamResponse, a.writeResponse
+	case Gemini:
+		write, whole = a.streamGemini, a.writeGemini
+	case Messages, CountTokens, Unknown:
 	}
 	if !entry.Stream {
 		whole(w)
