@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/agent-troupe/troupe/conformance"
+)
+
+// find is the command that starts the agent. It is installed if that is asked for and it is not there.
+func (b *bench) find(ctx context.Context, p peer, install bool) ([]string, error) {
+	if p.own() {
+		self, err := os.Executable()
+		return []string{self}, err
+	}
+	if p.npm == "" {
+		path, err := cached(conformance.Claude, "claude-code", "claude")
+		return []string{path}, err
+	}
+	if b.agents == "" {
+		return nil, errors.New("no -agents")
+	}
+	dir, err := filepath.Abs(filepath.Join(b.agents, p.name))
+	if err != nil {
+		return nil, err
+	}
+	pattern := filepath.Join(dir, p.program)
+	found, err := filepath.Glob(pattern)
+	if err == nil && len(found) == 0 && install {
+		if err = npm(ctx, dir, p.npm+"@"+p.version); err == nil {
+			found, err = filepath.Glob(pattern)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("there is no %s", pattern)
+	}
+	if !p.node {
+		return found[:1], nil
+	}
+	node, err := cached(conformance.Node, "node", "node_modules/node-"+runtime.GOOS+"-"+strings.ReplaceAll(runtime.GOARCH, "amd64", "x64")+"/bin/node")
+	return []string{node, found[0]}, err
+}
+
+// npm installs a package below dir. What it says is in the error.
+func npm(ctx context.Context, dir, pkg string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "installing", pkg)
+	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm install %s: %w: %s", pkg, err, why(string(out)))
+	}
+	return nil
+}
+
+// why is the line that names the error, of what a program has written, and else the last one.
+func why(out string) string {
+	last := ""
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line == "" || strings.Contains(line, "complete log of this run") {
+			continue
+		}
+		if strings.Contains(line, "Error: ") {
+			return line
+		}
+		last = line
+	}
+	return last
+}
+
+// cached is where .ci/conformance-install puts the agent, or what its variable names.
+func cached(a conformance.Agent, name, program string) (string, error) {
+	if path := os.Getenv(a.Env()); path != "" {
+		return path, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(cache, "troupe", name, a.Version(), filepath.FromSlash(program))
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("%w: run .ci/conformance-install, or set %s", err, a.Env())
+	}
+	return path, nil
+}
