@@ -45,6 +45,9 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		if err != nil && !a.whole {
 			t.lost(l, a, ok && e.Type == "")
 		}
+		if err == nil {
+			t.fallback.overloads = 0
+		}
 		if err == nil || !ok || l.Err() != nil {
 			return a, err
 		}
@@ -53,6 +56,10 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 			return a, nil
 		}
 		l.DropMessage()
+		if t.fallback.changes(e) {
+			done = attempts{}
+			continue
+		}
 		if done.atOnce(e, a) {
 			continue
 		}
@@ -201,7 +208,7 @@ func afterWhole(l *agent.Lane, a *answer, err error) error {
 // not part of the conversation, as observed.
 func (t *talk) show(l *agent.Lane, a *answer, e *model.Event) {
 	t.blocks(l, a)
-	cost := t.count(l.Model(), &e.Usage)
+	cost := t.count(t.model(l), &e.Usage)
 	if a.stop == "tool_use" && len(a.uses()) == 0 {
 		t.retracted = l.ForgetBlocks()
 	}
@@ -266,8 +273,8 @@ func (t *talk) request(l *agent.Lane) (*model.Request, error) {
 		return nil, err
 	}
 	return &model.Request{
-		Model: l.Model(), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
-		Cache: true, User: t.user(l), Raw: l.Streams(), Effort: t.thinks(l.Model()), ThinkingTokens: t.thinking,
+		Model: t.model(l), System: t.system, Tools: t.toolList(l), Messages: t.log.conversation(), MaxTokens: t.maxTokens(l),
+		Cache: true, User: t.user(l), Raw: l.Streams(), Effort: t.thinks(t.model(l)), ThinkingTokens: t.thinking,
 	}, nil
 }
 
@@ -300,7 +307,7 @@ func (t *talk) thinks(name string) string {
 
 // maxTokens limits an answer.
 func (t *talk) maxTokens(l *agent.Lane) int {
-	return cmp.Or(t.cfg.MaxTokens, t.cfg.Profiles.Model(l.Model()).MaxOutput, 8192)
+	return cmp.Or(t.cfg.MaxTokens, t.cfg.Profiles.Model(t.model(l)).MaxOutput, 8192)
 }
 
 // delay is how long to wait before the next attempt: what the provider asks for, and up to a

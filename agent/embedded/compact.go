@@ -39,7 +39,7 @@ func (t *talk) window(name string) int {
 
 // full is how many tokens a conversation has when it is compacted; 0: it is not.
 func (t *talk) full(l *agent.Lane) int {
-	w := t.window(l.Model())
+	w := t.window(t.model(l))
 	if w <= 0 || t.useless >= maxUseless || t.hands.switchedOn("DISABLE_AUTO_COMPACT") || t.hands.switchedOn("DISABLE_COMPACT") {
 		return 0
 	}
@@ -94,7 +94,7 @@ func (t *talk) tooLong(l *agent.Lane, e *model.Error) (again bool, err error) {
 // leaveOut puts stubs in place of old results, if that makes room for a while.
 func (t *talk) leaveOut(l *agent.Lane) bool {
 	list, saved := t.log.old()
-	if !t.log.stores() || saved == 0 || saved < t.window(l.Model())/5 {
+	if !t.log.stores() || saved == 0 || saved < t.window(t.model(l))/5 {
 		return false
 	}
 	l.Attach(leftOut, agent.Object{"results": list, "text": t.transcript(l)})

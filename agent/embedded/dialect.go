@@ -124,7 +124,6 @@ func unsupported(o *dialect.Input) error {
 		{"IncludeHookEvents", o.IncludeHookEvents, "is about hooks that are commands, and this agent has none"},
 		{"Agent", o.Agent != "", notYet},
 		{"AgentProgressSummaries", o.AgentProgressSummaries, notYet},
-		{"FallbackModel", o.FallbackModel != "", notYet},
 		{"PerTaskStopAffordance", o.PerTaskStopAffordance, notYet},
 		{"PermissionPromptToolName", o.PermissionPromptToolName != "", notYet},
 		{"PermissionPrompts", o.PermissionPrompts != "", notYet},

@@ -117,9 +117,15 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	if name == "" {
 		name = s.Name
 	}
-	if !in.MaxBudgetUSD.IsZero() && s.Profiles.Model(name).Price == nil {
-		return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
-			"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
+	others := fallbackOf(in.FallbackModel).list
+	if slices.Contains(others, name) {
+		return a, problem("FallbackModel", fmt.Sprintf("%q is the session's own model", name), "name another model")
+	}
+	for _, name := range append([]string{name}, others...) {
+		if !in.MaxBudgetUSD.IsZero() && s.Profiles.Model(name).Price == nil {
+			return a, problem("MaxBudgetUSD", fmt.Sprintf("cannot limit the cost of %s, whose price is not known", name),
+				"add the price to Config.Profiles of the backend, or limit the turns with MaxTurns")
+		}
 	}
 	confined, err := s.confinement(in)
 	if err != nil {

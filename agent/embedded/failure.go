@@ -129,14 +129,14 @@ func (t *talk) failed(l *agent.Lane, err error) error {
 	if !ok {
 		return err
 	}
-	return t.end(l, t.describe(e, l.Model()), e)
+	return t.end(l, t.describe(e, t.model(l)), e)
 }
 
 // refused ends a turn whose answer the provider has stopped a second time.
 func (t *talk) refused(l *agent.Lane, a *answer) error {
 	if t.up == nil {
 		l.System("model_refusal_no_fallback", agent.Object{
-			"original_model": l.Model(), "request_id": a.request, "api_refusal_category": nil, "api_refusal_explanation": nil, "content": "",
+			"original_model": t.model(l), "request_id": a.request, "api_refusal_category": nil, "api_refusal_explanation": nil, "content": "",
 			"refused_user_message_uuid": t.turnOf.MessageUUID(),
 		})
 	}
@@ -178,7 +178,7 @@ func (t *talk) end(l *agent.Lane, f trouble, e *model.Error) error {
 	t.first = firsts{} // such a result says nothing of the answers before, as observed
 	t.synthetic(l, f, request, more)
 	if t.up != nil {
-		return &agentError{trouble: f, status: status, request: request, model: l.Model()}
+		return &agentError{trouble: f, status: status, request: request, model: t.model(l)}
 	}
 	yes := true
 	ends := agent.Object{"stop_reason": f.stop, "terminal_reason": f.terminal}

@@ -78,7 +78,7 @@ func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
 		t.calls, t.guard, t.retracted = 0, guard{}, nil
-		t.loaded, t.output = nil, shaped{}
+		t.loaded, t.output, t.fallback = nil, shaped{}, t.fallback.fresh()
 	}
 }
 

@@ -35,7 +35,7 @@ func works() []string {
 		DisallowedTools PermissionMode AllowDangerouslySkipPermissions Continue Resume ForkSession ResumeSessionAt ResumeDropsTurn
 		SessionID PersistSession SessionStore SessionStoreOptions SettingSources AdditionalDirectories StrictMCPConfig
 		IncludePartialMessages ResolveModelTimeout MCPServers MCPConfigPath MCPServersDelivery SDKMCPServerConfigs OutputFormat OutputRepairs
-		EnableFileCheckpointing Agents ForwardSubagentText`)
+		EnableFileCheckpointing Agents ForwardSubagentText FallbackModel`)
 }
 
 // others are the options of another vendor, which this agent has no more than Claude Code.

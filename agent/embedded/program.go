@@ -61,6 +61,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.mustAsk, t.timeouts = p.mustAsk, p.timeouts
 	t.counted = lastOf(l.Args, "--max-turns=") != ""
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
+	t.fallback = fallbackOf(lastOf(l.Args, "--fallback-model="))
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	seams := p.seams
 	if p.confined != nil {
@@ -161,6 +162,7 @@ type talk struct {
 	effort     string     // of the options; "": the model's default
 	thinking   int        // tokens; 0: the model's default, below 0: none
 	retries    int        // of a request that may succeed later
+	fallback   fallback
 	mustAsk    []string   // MCP tools that are asked about in every mode
 	timeouts   map[string]time.Duration
 	background bool // commands can run in the background

@@ -50,8 +50,8 @@ func (t *talk) lost(l *agent.Lane, a *answer, estimate bool) {
 	if estimate || l.Err() != nil {
 		u.Output = max(u.Output, (said+perToken/2)/perToken)
 	}
-	cost := t.priceOf(l.Model(), &u)
-	m := t.usedOf(l.Model())
+	cost := t.priceOf(t.model(l), &u)
+	m := t.usedOf(t.model(l))
 	add(&m.usage, &u)
 	add(&m.fresh, &u)
 	m.cost += cost

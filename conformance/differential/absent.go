@@ -43,8 +43,6 @@ func (c *Case) Absent(tools []string) string {
 		return "option Settings"
 	case len(c.servers()) > 0 && !exists("/usr/bin/python3"):
 		return "program python3"
-	case slices.ContainsFunc(c.Flags, func(f string) bool { return strings.HasPrefix(f, "--fallback-model") }):
-		return "option FallbackModel"
 	case slices.Contains(c.Calls(), "WebFetch") && !c.Settings.SkipWebFetchPreflight:
 		return "the vendor's check of hosts"
 	}

@@ -153,7 +153,8 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		case "--effort":
 			o.Effort = value
 		case "--fallback-model":
-			o.FallbackModel = value
+			// The vendor's alias is that of Claude Code 2.1.329 (observed); other agents have none.
+			o.FallbackModel = strings.Replace(value, "haiku", "claude-haiku-5-5", 1)
 		case "--thinking":
 			o.Thinking = &session.Thinking{Type: value}
 		case "--max-thinking-tokens":

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/agent-troupe/troupe/agent"
+	"github.com/agent-troupe/troupe/model"
+)
+
+// maxOverloads is how many refusals in a row, because of overload, change the model.
+const maxOverloads = 3
+
+// fallback changes the model of a turn when the session's own fails. The next turn begins
+// with the session's own again.
+type fallback struct {
+	list      []string // in the order of their use
+	used      int      // how many of them the turn has changed to
+	overloads int      // in a row
+}
+
+// fallbackOf reads Options.FallbackModel.
+func fallbackOf(names string) fallback {
+	var f fallback
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			f.list = append(f.list, name)
+		}
+	}
+	return f
+}
+
+// fresh is the fallback of another turn, or of a sub-agent.
+func (f fallback) fresh() fallback { return fallback{list: f.list} }
+
+// changes reports whether the request is repeated with another model. As Claude Code 2.1.329
+// does (observed), the third overload in a row changes it, and at once an error of the server
+// and a model that does not exist; a rate limit does not. So does a quota that is used up.
+func (f *fallback) changes(e *model.Error) bool {
+	overload := e.Class == model.Overload && e.Status != http.StatusServiceUnavailable
+	if overload {
+		f.overloads++
+	} else {
+		f.overloads = 0
+	}
+	switch {
+	case f.used == len(f.list):
+		return false
+	case overload && f.overloads < maxOverloads:
+		return false
+	case e.Class == model.Overload, e.Class == model.Quota, e.Status == http.StatusNotFound,
+		e.Class == model.Server && e.Status >= http.StatusInternalServerError:
+		f.used++
+		f.overloads = 0
+		return true
+	}
+	return false
+}
+
+// model is the one of the next request.
+func (t *talk) model(l *agent.Lane) string {
+	if n := t.fallback.used; n > 0 {
+		return t.fallback.list[n-1]
+	}
+	return l.Model()
+}

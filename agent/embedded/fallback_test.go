@@ -1,0 +1,72 @@
+package embedded_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// failing is an endpoint's refusal.
+func failing(class model.Class, status int) reply {
+	return func(context.Context, func(*model.Event) bool) error {
+		return &model.Error{Class: class, Status: status, RetryAfter: -1, Message: "no"}
+	}
+}
+
+// A turn goes through the models of the option, and the next one begins with the session's own.
+func TestFallbackModels(t *testing.T) {
+	t.Parallel()
+	quota, server, none := failing(model.Quota, 402), failing(model.Server, 500), failing(model.Invalid, 404)
+	for name, c := range map[string]struct {
+		answers []reply
+		fails   bool
+		asked   string
+	}{
+		"a quota, and the next fails, too":   {[]reply{quota, server, saying("x")}, false, "m b c"},
+		"no such model":                      {[]reply{none, saying("x")}, false, "m b"},
+		"too busy for requests":              {[]reply{failing(model.Overload, 503), saying("x")}, false, "m b"},
+		"it stays for the turn":              {[]reply{server, calling("c1", "Bash", `{"command":"true"}`), saying("x")}, false, "m b b"},
+		"no more models":                     {[]reply{quota, quota, quota}, true, "m b c"},
+		"a key that is wrong is no failure":  {[]reply{failing(model.Auth, 403)}, true, "m"},
+		"a request that is wrong is no such": {[]reply{failing(model.Invalid, 418)}, true, "m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, o := plays(t, messagesAPI(), append(c.answers, saying("next"))...)
+			o.FallbackModel = " b,, c"
+			client := open(t, o)
+			assert.Equal(t, c.fails, ask(t, client, mine).IsError)
+			assert.Equal(t, c.asked, strings.Join(p.models(), " "))
+			r := ask(t, client, "again")
+			assert.Equal(t, "next", r.Result)
+			assert.Equal(t, c.asked+" m", strings.Join(p.models(), " "), "the next turn")
+		})
+	}
+}
+
+// What a fallback model has used is its own. A limit of the cost needs its price.
+func TestWhatAFallbackModelCosts(t *testing.T) {
+	t.Parallel()
+	_, o := plays(t, messagesAPI(), failing(model.Server, 500), saying("x"))
+	o.FallbackModel = "claude-haiku-4-5"
+	r := ask(t, open(t, o), mine)
+	require.Contains(t, r.ModelUsage, "claude-haiku-4-5")
+	assert.EqualValues(t, 5, r.ModelUsage["claude-haiku-4-5"].OutputTokens)
+	assert.NotContains(t, r.ModelUsage, "m")
+
+	o.FallbackModel, o.MaxBudgetUSD, o.Model = "claude-haiku-4-5,x", sdk.Some(1.0), "claude-sonnet-4-5"
+	for option, change := range map[string]func(){"MaxBudgetUSD": func() {}, "FallbackModel": func() { o.Model = "x" }} {
+		change()
+		_, err := connect(t, o)
+		var e *sdk.ConfigError
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, option, e.Option)
+		o.Model = "claude-sonnet-4-5"
+	}
+}
