@@ -50,6 +50,9 @@ func (r *Request) Later(fn func(*Strand)) { r.e.spawn(nil, fn) }
 // Serve handles the request as the engine does by default.
 func (r *Request) Serve() { r.e.serve(r) }
 
+// Model is the session's model, as the options and set_model say.
+func (r *Request) Model() string { return r.e.session.model }
+
 // Cancelled reports whether the host has cancelled the request.
 func (r *Request) Cancelled() bool { return r.e.host.cancelled[r.ID] }
 

@@ -254,6 +254,19 @@ func (x *exchange) post(ctx context.Context, accept string, parts [][]byte) (*ht
 	}
 	req.GetBody = body // for a connection that was closed meanwhile
 	req.Header.Set("Content-Type", "application/json")
+	return x.send(req, accept)
+}
+
+// get asks the endpoint for something that it has.
+func (x *exchange) get(ctx context.Context, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.client.url, http.NoBody)
+	if err != nil {
+		return nil, &Error{Class: Invalid, RetryAfter: -1, Err: err}
+	}
+	return x.send(req, accept)
+}
+
+func (x *exchange) send(req *http.Request, accept string) (*http.Response, error) {
 	req.Header.Set("Accept", accept)
 	x.client.api.header(req.Header, x.key)
 	maps.Copy(req.Header, x.client.cfg.Header)

@@ -33,6 +33,13 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 	if err := l.MayCall(); err != nil {
 		return nil, err
 	}
+	purpose := "main"
+	if t.up != nil {
+		purpose = "subagent"
+	}
+	if err := t.choose(l, purpose); err != nil {
+		return nil, err
+	}
 	var done attempts
 	for first := true; ; first = false {
 		if err := l.MayRepeat(); !first && err != nil { // other agents of the session spend, too
@@ -57,7 +64,7 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		}
 		l.DropMessage()
 		if t.fallback.changes(e) {
-			done = attempts{}
+			done, t.chosen = attempts{}, choice{}
 			continue
 		}
 		if done.atOnce(e, a) {
@@ -190,8 +197,12 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 
 // stream makes a request, and gives its events.
 func (t *talk) stream(l *agent.Lane, r *model.Request) iter.Seq2[[]*model.Event, error] {
+	from := t.cfg.Model
+	if t.chosen.own != nil {
+		from = t.chosen.own
+	}
 	return agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
-		return t.cfg.Model.Stream(ctx, r, emit)
+		return from.Stream(ctx, r, emit)
 	})
 }
 

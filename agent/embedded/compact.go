@@ -291,6 +291,10 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte) (*answer, error) {
 	if err := l.MaySpend(); err != nil {
 		return &a, err
 	}
+	defer func(before choice) { t.chosen = before }(t.chosen)
+	if err := t.choose(l, "compact"); err != nil {
+		return &a, err
+	}
 	r, err := t.request(l)
 	if err != nil {
 		return &a, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -53,6 +54,12 @@ func named(err error) error {
 		return errors.Join(all...)
 	}
 	return err
+}
+
+// ModelPolicyAnswer implements [dialect.Dialect]: the answer is that of Qoder's agent.
+func (dialectOf) ModelPolicyAnswer(reply protocol.ModelPolicyReply) (json.RawMessage, error) {
+	reply.Type = "get_model_policy"
+	return json.Marshal(reply)
 }
 
 // Launch implements [dialect.Dialect].

@@ -145,7 +145,7 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	a.NewProgram = func(seams backend.Seams) agent.Program {
 		return &program{
 			cfg: &s.Config, shared: &s.shared, seams: seams, unset: unset, web: web, asker: asker,
-			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins, confined: confined, agents: kinds,
+			servers: servers, mustAsk: asked, timeouts: timeouts, logins: &s.logins, confined: confined, agents: kinds, asksModel: in.ResolveModel != nil,
 		}
 	}
 	return a, nil

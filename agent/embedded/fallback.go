@@ -59,6 +59,9 @@ func (f *fallback) changes(e *model.Error) bool {
 
 // model is the one of the next request.
 func (t *talk) model(l *agent.Lane) string {
+	if t.chosen.model != "" {
+		return t.chosen.model
+	}
 	if n := t.fallback.used; n > 0 {
 		return t.fallback.list[n-1]
 	}

@@ -160,6 +160,6 @@ func plain(o *dialect.Input) *dialect.Input {
 	own.AllowedTools = slices.Concat(o.AllowedTools, allow)
 	own.DisallowedTools = slices.Concat(o.DisallowedTools, deny)
 	own.MCPServers, own.MCPConfigPath, own.MCPServersDelivery = nil, "", ""
-	own.SDKMCPServerConfigs, own.Sandbox = nil, nil
+	own.SDKMCPServerConfigs, own.Sandbox, own.ResolveModel = nil, nil, nil
 	return &own
 }

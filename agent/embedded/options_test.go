@@ -35,12 +35,12 @@ func works() []string {
 		DisallowedTools PermissionMode AllowDangerouslySkipPermissions Continue Resume ForkSession ResumeSessionAt ResumeDropsTurn
 		SessionID PersistSession SessionStore SessionStoreOptions SettingSources AdditionalDirectories StrictMCPConfig
 		IncludePartialMessages ResolveModelTimeout MCPServers MCPConfigPath MCPServersDelivery SDKMCPServerConfigs OutputFormat OutputRepairs
-		EnableFileCheckpointing Agents ForwardSubagentText FallbackModel`)
+		EnableFileCheckpointing Agents ForwardSubagentText FallbackModel ResolveModel`)
 }
 
 // others are the options of another vendor, which this agent has no more than Claude Code.
 func others() []string {
-	return strings.Fields(`ResolveModel FetchJobToken FetchServiceAccountToken ShouldGenerateMemory ShouldReviewSkills
+	return strings.Fields(`FetchJobToken FetchServiceAccountToken ShouldGenerateMemory ShouldReviewSkills
 		ResolveSessionArtifacts Auth Proxy VPCEndpoint ModelRequestPatches GoalMaxTurns CustomContext Memory Evolution PlanMode
 		SecurityScan Extensions AllowedMCPServerNames ExperimentalCloudAgent`)
 }

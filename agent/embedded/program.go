@@ -18,13 +18,14 @@ import (
 
 // program is the agent of one session.
 type program struct {
-	cfg    *Config
-	shared *shared
-	seams  backend.Seams
-	unset  []string // variables that Options.UnsetEnv names
-	web    bool     // a rule allows WebFetch
-	asker  bool     // the host answers questions
-	agents []*kind  // of Options.Agents
+	cfg       *Config
+	shared    *shared
+	seams     backend.Seams
+	unset     []string // variables that Options.UnsetEnv names
+	web       bool     // a rule allows WebFetch
+	asker     bool     // the host answers questions
+	agents    []*kind  // of Options.Agents
+	asksModel bool     // Options.ResolveModel is set
 
 	servers  map[string]session.MCPServerConfig // external MCP servers
 	mustAsk  []string                           // MCP tools that are asked about in every mode
@@ -61,6 +62,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.mustAsk, t.timeouts = p.mustAsk, p.timeouts
 	t.counted = lastOf(l.Args, "--max-turns=") != ""
 	t.effort, t.thinking = lastOf(l.Args, "--effort="), thinkingOf(l.Args)
+	t.asksModel = p.asksModel
 	t.fallback = fallbackOf(lastOf(l.Args, "--fallback-model="))
 	t.retries = retriesOf(p.cfg.Retries, l.Getenv("CLAUDE_CODE_MAX_RETRIES"))
 	seams := p.seams
@@ -98,9 +100,9 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	return &conversation{t.hands, own, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
 		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
-		Control:   t.control,
 		Turn:      t.turn,
 		Continue:  t.goOn,
+		Control:   t.control,
 		History:   t.log,
 		Executor:  p.seams.Exec,
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
@@ -163,9 +165,11 @@ type talk struct {
 	thinking   int        // tokens; 0: the model's default, below 0: none
 	retries    int        // of a request that may succeed later
 	fallback   fallback
-	mustAsk    []string   // MCP tools that are asked about in every mode
+	mustAsk    []string // MCP tools that are asked about in every mode
 	timeouts   map[string]time.Duration
-	background bool // commands can run in the background
+	asksModel  bool   // the host chooses the model of each call
+	chosen     choice // for the call that is made
+	background bool   // commands can run in the background
 	hands      *hands
 	gates      *gates // of the turn's last batch of calls; nil before its first
 

@@ -24,12 +24,9 @@ const (
 	rewindFailed = "rewind_failed"
 )
 
-// control answers requests of the host that the engine cannot.
-func (t *talk) control(r *agent.Request) bool {
+// rewinds begins a rewind of files, or says why it does not.
+func (t *talk) rewinds(r *agent.Request) {
 	var in protocol.RewindFilesRequest
-	if r.Subtype != in.Subtype() {
-		return false
-	}
 	p := t.points
 	switch {
 	case p == nil:
@@ -49,7 +46,6 @@ func (t *talk) control(r *agent.Request) bool {
 			t.rewind(s, r, &in)
 		})
 	}
-	return true
 }
 
 // rewind answers a request to rewind.

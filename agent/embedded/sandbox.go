@@ -97,12 +97,13 @@ func paths(field string, given []string, refuse func(bool, string, string, strin
 	return slices.Clip(all)
 }
 
-// unboxed are the options without the sandbox, which Claude Code's arguments would be about.
+// unboxed are the options without the sandbox, which Claude Code's arguments would be about,
+// and without the choice of models, which Claude Code does not have.
 func unboxed(o *dialect.Input) *dialect.Input {
-	if o.Sandbox == nil {
+	if o.Sandbox == nil && o.ResolveModel == nil {
 		return o
 	}
 	own := *o
-	own.Sandbox = nil
+	own.Sandbox, own.ResolveModel = nil, nil
 	return &own
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -27,6 +28,7 @@ type shared struct {
 	environs [][]string // environments of commands
 
 	pages pages
+	http  *http.Client // for the endpoints of users; nil until one is asked
 }
 
 // common is a policy at the places of some session.

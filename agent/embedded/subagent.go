@@ -165,7 +165,7 @@ func (t *talk) sub(l *agent.Lane, k *kind, call string, in agent.Object, backgro
 	boxes := t.shared.made().subs
 	c := &talk{
 		up: t, kind: k, kinds: t.kinds, crew: t.crew, cfg: t.cfg, shared: t.shared, seams: t.seams, rng: t.rng, limited: t.limited,
-		effort: t.effort, thinking: t.thinking, retries: t.retries, fallback: t.fallback.fresh(), mustAsk: t.mustAsk, timeouts: t.timeouts, hands: t.hands.lent(), box: boxes[0], began: t.seams.Clock.Now(),
+		effort: t.effort, thinking: t.thinking, retries: t.retries, fallback: t.fallback.fresh(), asksModel: t.asksModel, mustAsk: t.mustAsk, timeouts: t.timeouts, hands: t.hands.lent(), box: boxes[0], began: t.seams.Clock.Now(),
 		log: &log{codec: t.log.codec, dir: t.log.dir, keep: t.log.keep},
 	}
 	if k.effort != "" {
