@@ -19,6 +19,10 @@ type AnthropicConfig struct {
 	// Bearer sends the key as "Authorization: Bearer", as gateways want it, in place of
 	// "X-Api-Key".
 	Bearer bool
+	// LongCache keeps marked prefixes for an hour in place of five minutes
+	// (docs.claude.com/en/docs/build-with-claude/prompt-caching): for sessions that rest longer.
+	// To write them costs more.
+	LongCache bool
 }
 
 // NewAnthropic returns a client for an endpoint of the Messages API. It is safe for
@@ -30,7 +34,7 @@ func NewAnthropic(c AnthropicConfig) *Client {
 	if c.Version == "" {
 		c.Version = "2023-06-01"
 	}
-	return newClient(c.Config, "/messages", messages{version: c.Version, betas: slices.Clone(c.Betas), bearer: c.Bearer})
+	return newClient(c.Config, "/messages", messages{version: c.Version, betas: slices.Clone(c.Betas), bearer: c.Bearer, long: c.LongCache})
 }
 
 // messages is the Messages API. Its documentation is at docs.claude.com/en/api/messages.
@@ -38,6 +42,7 @@ type messages struct {
 	version string
 	betas   []string
 	bearer  bool
+	long    bool // marks last for an hour
 }
 
 const anthropic = "anthropic" // Codec.Name, and Block.Origin: any endpoint of the API takes its blocks
@@ -146,7 +151,14 @@ func appendBlock(b []byte, k *Block) []byte {
 // appendMark appends the mark of the provider's cache of prompts, as a member.
 func appendMark(b []byte) []byte { return append(b, `,"cache_control":{"type":"ephemeral"}`...) }
 
-func (messages) body(r *Request) [][]byte {
+func (m messages) mark(b []byte) []byte {
+	if m.long {
+		return append(b, `,"cache_control":{"type":"ephemeral","ttl":"1h"}`...)
+	}
+	return appendMark(b)
+}
+
+func (api messages) body(r *Request) [][]byte {
 	head := []byte(`{"model":`)
 	head = appendString(head, r.Model)
 	limit := r.MaxTokens
@@ -184,7 +196,7 @@ func (messages) body(r *Request) [][]byte {
 		head = append(head, `{"type":"text"`...)
 		head = appendMember(head, "text", s)
 		if r.Cache && i == len(r.System)-1 {
-			head = appendMark(head)
+			head = api.mark(head)
 		}
 		head = append(head, '}')
 	}
@@ -203,7 +215,7 @@ func (messages) body(r *Request) [][]byte {
 		// The next request has the last message as its last but one: a mark on both finds
 		// the cache of the one before and writes that of the next.
 		if r.Cache && i >= len(r.Messages)-2 && markable(m) {
-			parts = append(parts, m[:len(m)-len("}]}")], appendMark(nil), []byte("}]}"))
+			parts = append(parts, m[:len(m)-len("}]}")], api.mark(nil), []byte("}]}"))
 		} else {
 			parts = append(parts, m)
 		}

@@ -103,8 +103,17 @@ func (u *usageFields) usage() Usage {
 		}
 		return v
 	}
+	var written struct {
+		Hour int `json:"ephemeral_1h_input_tokens"`
+	}
+	for _, m := range u.fields {
+		if m.name == "cache_creation" {
+			_ = protocol.Unmarshal(m.value, &written) // the same
+		}
+	}
 	return Usage{
-		Input: n("input_tokens"), Output: n("output_tokens"),
+		CacheHour: min(max(written.Hour, 0), n("cache_creation_input_tokens")),
+		Input:     n("input_tokens"), Output: n("output_tokens"),
 		CacheRead: n("cache_read_input_tokens"), CacheWrite: n("cache_creation_input_tokens"),
 		Raw: u.object(),
 	}

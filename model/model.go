@@ -181,6 +181,7 @@ type Usage struct {
 	Output     int
 	CacheRead  int
 	CacheWrite int
+	CacheHour  int             // part of CacheWrite: what is kept for an hour
 	Reasoning  int             // part of Output
 	Raw        json.RawMessage // as the API sent it
 }

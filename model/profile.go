@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the profiles
 	"encoding/json"
 	"errors"
@@ -19,6 +20,8 @@ var profiles []byte
 // the user's, and [Profiles.Extend] puts it before what is built in. It is read-only once it
 // is in use.
 type Profiles struct {
+	// Date is the day on which the data was looked up, such as 2026-11-26; "": not said.
+	Date    string          `json:"date,omitempty"`
 	Models  []ModelProfile  `json:"models,omitempty"`
 	Servers []ServerProfile `json:"servers,omitempty"`
 }
@@ -58,13 +61,16 @@ type Price struct {
 	Output     float64 `json:"output"`
 	CacheRead  float64 `json:"cacheRead"`
 	CacheWrite float64 `json:"cacheWrite"`
+	// CacheHour is for what is kept in the cache for an hour; 0: twice Input, as Anthropic has it.
+	CacheHour float64 `json:"cacheHour,omitempty"`
 }
 
 // Cost is what an answer costs, in US dollars.
 func (p Price) Cost(u Usage) float64 {
 	const million = 1e6
 	return float64(u.Input)/million*p.Input + float64(u.Output)/million*p.Output +
-		float64(u.CacheRead)/million*p.CacheRead + float64(u.CacheWrite)/million*p.CacheWrite
+		float64(u.CacheRead)/million*p.CacheRead + float64(u.CacheWrite-u.CacheHour)/million*p.CacheWrite +
+		float64(u.CacheHour)/million*cmp.Or(p.CacheHour, 2*p.Input)
 }
 
 // DefaultProfiles returns those that are built in. Prices and windows are data that ages:
@@ -95,7 +101,7 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 			return nil, fmt.Errorf("read the profiles of models: models[%d].match is %q, which is no pattern", i, m.Match)
 		case m.Window < 0 || m.MaxOutput < 0:
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative number of tokens", i, m.Match)
-		case m.Price != nil && min(m.Price.Input, m.Price.Output, m.Price.CacheRead, m.Price.CacheWrite) < 0:
+		case m.Price != nil && min(m.Price.Input, m.Price.Output, m.Price.CacheRead, m.Price.CacheWrite, m.Price.CacheHour) < 0:
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative price", i, m.Match)
 		}
 	}
@@ -109,7 +115,7 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 
 // Extend returns profiles in which own come first: the first that matches counts.
 func (p *Profiles) Extend(own *Profiles) *Profiles {
-	return &Profiles{Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
+	return &Profiles{Date: p.Date, Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
 }
 
 // Model returns the first profile that matches the model's name, with or without the

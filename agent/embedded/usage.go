@@ -79,7 +79,7 @@ func (t *talk) usedOf(name string) *used {
 
 func add(to, u *model.Usage) {
 	to.Input, to.Output, to.Reasoning = to.Input+u.Input, to.Output+u.Output, to.Reasoning+u.Reasoning
-	to.CacheRead, to.CacheWrite = to.CacheRead+u.CacheRead, to.CacheWrite+u.CacheWrite
+	to.CacheRead, to.CacheWrite, to.CacheHour = to.CacheRead+u.CacheRead, to.CacheWrite+u.CacheWrite, to.CacheHour+u.CacheHour
 }
 
 // firsts are the times of the first answer of a turn.
@@ -129,7 +129,7 @@ func (t *talk) modelUsage(name string, u *model.Usage, cost float64) agent.Objec
 	o := agent.Object{
 		"inputTokens": u.Input, "outputTokens": u.Output, "thinkingTokens": u.Reasoning,
 		"cacheReadInputTokens": u.CacheRead, "cacheCreationInputTokens": u.CacheWrite,
-		"cacheCreationEphemeral5mInputTokens": u.CacheWrite, "cacheCreationEphemeral1hInputTokens": 0,
+		"cacheCreationEphemeral5mInputTokens": u.CacheWrite - u.CacheHour, "cacheCreationEphemeral1hInputTokens": u.CacheHour,
 		"webSearchRequests": 0, "costUSD": cost, "contextWindow": profile.Window, "maxOutputTokens": profile.MaxOutput,
 		"canonicalModel": name, "provider": t.cfg.Model.Codec().Name(),
 	}
@@ -150,7 +150,7 @@ func usageOf(u *model.Usage) agent.Object {
 	o := startUsage(u)
 	o["server_tool_use"] = agent.Object{"web_search_requests": 0, "web_fetch_requests": 0}
 	o["service_tier"], o["speed"], o["inference_geo"], o["iterations"] = "standard", "standard", "", []any{}
-	o["cache_creation"] = agent.Object{"ephemeral_5m_input_tokens": u.CacheWrite, "ephemeral_1h_input_tokens": 0}
+	o["cache_creation"] = agent.Object{"ephemeral_5m_input_tokens": u.CacheWrite - u.CacheHour, "ephemeral_1h_input_tokens": u.CacheHour}
 	o["output_tokens_details"] = agent.Object{"thinking_tokens": u.Reasoning}
 	return o
 }
