@@ -158,7 +158,7 @@ func (m messages) mark(b []byte) []byte {
 	return appendMark(b)
 }
 
-func (api messages) body(r *Request) [][]byte {
+func (m messages) body(r *Request) [][]byte {
 	head := []byte(`{"model":`)
 	head = appendString(head, r.Model)
 	limit := r.MaxTokens
@@ -196,7 +196,7 @@ func (api messages) body(r *Request) [][]byte {
 		head = append(head, `{"type":"text"`...)
 		head = appendMember(head, "text", s)
 		if r.Cache && i == len(r.System)-1 {
-			head = api.mark(head)
+			head = m.mark(head)
 		}
 		head = append(head, '}')
 	}
@@ -208,16 +208,16 @@ func (api messages) body(r *Request) [][]byte {
 		parts = append(parts, []byte(`,"tools":`), r.Tools)
 	}
 	parts = append(parts, []byte(`,"messages":[`))
-	for i, m := range r.Messages {
+	for i, said := range r.Messages {
 		if i > 0 {
 			parts = append(parts, []byte{','})
 		}
 		// The next request has the last message as its last but one: a mark on both finds
 		// the cache of the one before and writes that of the next.
-		if r.Cache && i >= len(r.Messages)-2 && markable(m) {
-			parts = append(parts, m[:len(m)-len("}]}")], api.mark(nil), []byte("}]}"))
+		if r.Cache && i >= len(r.Messages)-2 && markable(said) {
+			parts = append(parts, said[:len(said)-len("}]}")], m.mark(nil), []byte("}]}"))
 		} else {
-			parts = append(parts, m)
+			parts = append(parts, said)
 		}
 	}
 	return append(parts, []byte("]}"))
