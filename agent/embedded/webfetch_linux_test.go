@@ -282,3 +282,13 @@ func TestAPageThatIsNoText(t *testing.T) {
 		assert.True(t, strings.HasPrefix(says(t, requests[2]), "a file\n\n[Binary content (application/pdf, 11 bytes) also saved to "))
 	}
 }
+
+// A budget that is spent pays for no question about a page.
+func TestAQuestionAboutAPageIsWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	s := surfs(t, aSite(), fetch(thePage), modeltest.Say(modeltest.Text("an answer")))
+	s.o.MaxBudgetUSD = sdk.Some(0.0001)
+	s.open(t)
+	assert.Equal(t, "error_max_budget_usd", result(t, s).Subtype)
+	assert.Len(t, s.server.Requests(), 1)
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
 func read(contentType, body string) string {
@@ -31,6 +33,9 @@ func TestHTMLAsMarkdown(t *testing.T) {
 // A page that would take the converter long, or much memory, is text without marks.
 func TestPagesThatWouldTakeLong(t *testing.T) {
 	t.Parallel()
+	if sim.Raced() {
+		t.Skip("it has one goroutine, and would take long")
+	}
 	const html = "text/html"
 	lines := strings.Repeat("a\n", 50_000)
 	for name, page := range map[string]string{
