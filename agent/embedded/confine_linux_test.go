@@ -116,6 +116,36 @@ func TestCommandsAreConfined(t *testing.T) {
 	assert.Equal(t, "SECRET", string(b))
 }
 
+// Commands of subagents are confined, too.
+func TestCommandsOfSubagentsAreConfined(t *testing.T) {
+	t.Parallel()
+	if !hasLandlock() {
+		t.Skip("TestCommandsAreConfined has the error")
+	}
+	m, o := teamed(t, map[string][]*modeltest.Answer{
+		"go":  {modeltest.Say(modeltest.Call("Agent", map[string]any{"description": "sub", "prompt": "sub", "run_in_background": false}))},
+		"sub": shells("echo x >here; echo x >../$(basename $PWD)-out; bash leak.sh"),
+	})
+	o.Backend = embedded.New(embedded.Config{Model: m.model, Name: "claude-sonnet-4-5", Dir: t.TempDir(), Confine: embedded.Confine{Landlock: true}})
+	o.Env = map[string]string{"TMPDIR": t.TempDir()}
+	o.DisallowedTools = []string{"Read(secrets/**)"}
+	for path, text := range map[string]string{"secrets/key": "SECRET", "leak.sh": "cat secrets/key", "here": ""} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(o.Cwd, path)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, path), []byte(text), 0o600))
+	}
+	m.ask(t, m.open(t, o), "go")
+	said := ""
+	for _, r := range m.server.Requests() {
+		said += fmt.Sprint(r.Results())
+	}
+	assert.Equal(t, 2, strings.Count(said, "ermission denied"), said)
+	assert.NotContains(t, said, "SECRET")
+	assert.NoFileExists(t, o.Cwd+"-out")
+	b, err := os.ReadFile(filepath.Join(o.Cwd, "here"))
+	require.NoError(t, err)
+	assert.Equal(t, "x\n", string(b))
+}
+
 // Without Confine the same commands do harm: what the test above sees is the confinement.
 func TestCommandsThatAreNotConfined(t *testing.T) {
 	t.Parallel()
