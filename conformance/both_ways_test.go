@@ -33,7 +33,7 @@ func (r *rig) embedded() *sdk.Options {
 func (r *rig) lived(o *sdk.Options) (id string) {
 	r.t.Helper()
 	o.AllowedTools = []string{"Bash", "Agent"}
-	// What sums it up is a step of the same scenario.
+	// The summary is a step of the same scenario.
 	noted := modelapi.Say(modelapi.Text("A number was noted."))
 	r.model.Script("number", modelapi.Say(shell("echo 4711 > number")), noted, noted)
 	c := r.connect(o)
@@ -78,8 +78,8 @@ func (r *rig) goesOn(o *sdk.Options, kept *store.Dir, id string) {
 	assert.Empty(r.t, r.lost())
 }
 
-// A session goes on in the other agent, as a fork, with its calls, its sub-agents and its
-// compaction. What the first agent has stored stays as it is.
+// The other agent continues a session, as a fork, with its calls, its sub-agents and its
+// compaction. The files of the first agent stay as they are.
 func TestASessionGoesOnInTheOtherAgent(t *testing.T) {
 	t.Parallel()
 	t.Run("Claude Code's", func(t *testing.T) {

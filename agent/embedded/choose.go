@@ -71,8 +71,8 @@ func (t *talk) choose(l *agent.Lane, purpose string) error {
 	return nil
 }
 
-// endpoint is the user's own. It has the API of the backend's: the conversation is encoded for
-// that one.
+// endpoint is the user's. It has the API of the backend's: the conversation is encoded for that
+// one.
 func (t *talk) endpoint(c *protocol.CustomModel) (model.Model, error) {
 	api := cmp.Or(c.Style, "openai")
 	if have := t.log.codec.Name(); api != have {

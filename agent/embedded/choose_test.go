@@ -17,7 +17,7 @@ import (
 )
 
 // The host chooses the model of each call, as with qodercli. A choice that cannot be followed
-// fails the call and says why; the session goes on.
+// fails the call and says why; the session continues.
 func TestTheHostChoosesTheModel(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,7 +65,7 @@ func TestTheHostChoosesTheModel(t *testing.T) {
 	}
 }
 
-// The user's own endpoint gets the call, with the user's key.
+// The user's endpoint gets the call, with the user's key.
 func TestTheUsersOwnModel(t *testing.T) {
 	t.Parallel()
 	own, o := started(t, say("from the user's"))

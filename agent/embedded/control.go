@@ -7,8 +7,9 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 )
 
-// control answers requests of the host that need the model's endpoint, the conversation or files. What
-// this agent does not have is unsupported, in place of the answer of the scripted one.
+// control answers requests of the host that need the model's endpoint, the conversation or files.
+// Requests for things that this agent does not have are unsupported: the engine would give the
+// scripted agent's answers.
 func (t *talk) control(r *agent.Request) bool {
 	switch r.Subtype {
 	case "list_models":

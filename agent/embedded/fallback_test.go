@@ -50,7 +50,7 @@ func TestFallbackModels(t *testing.T) {
 	}
 }
 
-// What a fallback model has used is its own. A limit of the cost needs its price.
+// The tokens of a fallback model are counted for it. A limit of the cost needs its price.
 func TestWhatAFallbackModelCosts(t *testing.T) {
 	t.Parallel()
 	_, o := plays(t, messagesAPI(), failing(model.Server, 500), saying("x"))

@@ -153,7 +153,7 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		case "--effort":
 			o.Effort = value
 		case "--fallback-model":
-			// The vendor's alias is that of Claude Code 2.1.329 (observed); other agents have none.
+			// The vendor's alias is that of Claude Code 2.1.329 (observed); other agents do not know it.
 			o.FallbackModel = strings.Replace(value, "haiku", "claude-haiku-5-5", 1)
 		case "--thinking":
 			o.Thinking = &session.Thinking{Type: value}
