@@ -27,7 +27,7 @@ const module = "github.com/agent-troupe/troupe"
 
 // guides are the documents that TestGuides checks: each block of Go code is a whole
 // file, and the names of this module's packages exist.
-var guides = []string{"../README.md", "getting-started.md", "migration.md", "deployment.md", "events.md", "simulation.md", "fleets.md", "embedded.md", "supervision.md", "sessions.md", "cloud.md"}
+var guides = []string{"../README.md", "getting-started.md", "migration.md", "deployment.md", "events.md", "simulation.md", "fleets.md", "machines.md", "embedded.md", "supervision.md", "sessions.md", "cloud.md"}
 
 // exportData maps each package that the code of the guides may import to the file with
 // its export data from the compiler: packages of this module, and their imports.

@@ -56,7 +56,7 @@ func finishAtTheEnd(t *testing.T, q Queue) {
 	if q.Expire == nil {
 		t.Skip("leases do not end by themselves")
 	}
-	other := q.again(t)
+	other, w := q.again(t), watch(t, q)
 	for i := range 200 {
 		task := fmt.Sprint("t", i)
 		offer(t, q, task)
@@ -73,7 +73,7 @@ func finishAtTheEnd(t *testing.T, q Queue) {
 		switch {
 		case finished == nil:
 			require.Error(t, leased, "%s is over, and was leased", task)
-			assert.JSONEq(t, `{"by":"w1"}`, string(resultOf(t, q, task)))
+			assert.JSONEq(t, `{"by":"w1"}`, string(w.until(t, task, queue.Over).Result))
 		case errors.Is(finished, queue.ErrLeaseLost):
 			require.NoError(t, leased, "nobody has %s", task)
 			require.NoError(t, other.Finish(t.Context(), next, json.RawMessage(`{"by":"w2"}`)))

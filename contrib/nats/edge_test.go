@@ -1,0 +1,280 @@
+package troupenats
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/contrib/nats/embedded"
+	"github.com/agent-troupe/troupe/fleet/queue"
+)
+
+// A result that is acknowledged in the moment when its lease ends is not lost. With delete markers
+// some are, so streams that have them are refused.
+func TestFinishWhenTheLeaseEnds(t *testing.T) {
+	t.Parallel()
+	nc := single(t)(t, newNetwork())
+	n, markers := 100, []time.Duration{0}
+	if os.Getenv("TROUPE_FULL") != "" {
+		n, markers = 600, append(markers, time.Hour)
+	}
+	for _, m := range markers {
+		t.Run("markers "+m.String(), func(t *testing.T) {
+			t.Parallel()
+			acknowledged, late, lost := finishLate(t, nc, Config{Job: job(), TTL: 2 * time.Second, markers: m}, n)
+			t.Logf("%d acknowledged around the end of the lease, %d too late, %d acknowledged and lost", acknowledged, late, lost)
+			if m == 0 {
+				assert.Zero(t, lost)
+				assert.Equal(t, n, acknowledged+late)
+				assert.NotZero(t, acknowledged)
+			}
+		})
+	}
+}
+
+func finishLate(t *testing.T, nc *nats.Conn, cfg Config, n int) (acknowledged, late, lost int) {
+	t.Helper()
+	ctx, q := t.Context(), opened(t, nc, cfg)
+	offers := make([]queue.Offer, n)
+	for i := range offers {
+		offers[i] = queue.Offer{Task: fmt.Sprint("t", i), Hash: "h"}
+	}
+	require.NoError(t, q.Offer(ctx, offers...))
+	var mu sync.Mutex
+	kept := map[string]bool{}
+	var all sync.WaitGroup
+	for _, o := range offers {
+		all.Go(func() {
+			l, err := q.Lease(ctx, o.Task, "w")
+			if !assert.NoError(t, err) {
+				return
+			}
+			time.Sleep(l.TTL + time.Duration(rand.IntN(1600)-400)*time.Millisecond)
+			err = q.Finish(ctx, l, json.RawMessage(`{"n":1}`))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				kept[o.Task] = true
+			} else if assert.ErrorIs(t, err, queue.ErrLeaseLost) {
+				late++
+			}
+		})
+	}
+	all.Wait()
+	time.Sleep(2 * time.Second) // what comes late would come now
+	for task := range kept {
+		r, err := q.read(ctx, q.subject(task))
+		require.NoError(t, err)
+		if r.state != queue.Over {
+			lost++
+		}
+	}
+	return len(kept), late, lost
+}
+
+// Streams that would lose results are refused, and say why.
+func TestStreamsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	nc := single(t)(t, newNetwork())
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		change func(*jetstream.StreamConfig)
+		want   error
+	}{
+		"delete markers":  {func(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Hour, true }, ErrSettings},
+		"more messages":   {func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 }, ErrSettings},
+		"in memory":       {func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, ErrSettings},
+		"an age":          {func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, ErrSettings},
+		"a limit":         {func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 }, ErrSettings},
+		"bytes":           {func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, ErrSettings},
+		"replicas answer": {func(c *jetstream.StreamConfig) { c.AllowDirect = true }, ErrSettings},
+		"no time to live": {func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, ErrOldServer},
+		"none":            {func(*jetstream.StreamConfig) {}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := job()
+			s := jetstream.StreamConfig{Name: queueStream(j), Subjects: []string{"troupe.q." + j + ".>"}, MaxMsgsPerSubject: 1, AllowMsgTTL: true}
+			c.change(&s)
+			_, err := js.CreateStream(t.Context(), s)
+			require.NoError(t, err)
+			q, err := Open(t.Context(), nc, Config{Job: j})
+			if c.want == nil {
+				require.NoError(t, err)
+				q.Close()
+				return
+			}
+			require.ErrorIs(t, err, c.want)
+			var says *Error
+			require.ErrorAs(t, err, &says)
+			assert.Equal(t, queueStream(j), says.Where)
+			assert.NotEmpty(t, says.Do)
+		})
+	}
+	require.ErrorIs(t, refuse("s", jetstream.StreamConfig{AllowMsgTTL: true, Replicas: 1}, true, false), ErrReplicas)
+}
+
+// served is a server that only says which one it is.
+func served(t *testing.T, info string) *nats.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = fmt.Fprintf(c, "INFO {\"server_id\":\"x\",\"headers\":true,\"max_payload\":1048576,%s}\r\n", info)
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			if strings.HasPrefix(lines.Text(), "PING") {
+				_, _ = io.WriteString(c, "PONG\r\n")
+			}
+		}
+	}()
+	nc, err := Connect("nats://" + l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestServersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	_, err := Open(ctx, served(t, `"version":"2.10.29"`), Config{Job: "j"})
+	require.ErrorIs(t, err, ErrOldServer)
+	assert.ErrorContains(t, err, "2.10.29")
+	_, err = OpenFiles(ctx, served(t, `"version":"2.11.0","cluster":"c"`), Config{Job: "j", Replicas: 1})
+	require.ErrorIs(t, err, ErrReplicas)
+	for version, want := range map[string]bool{"1.4.1": true, "2.9.0": true, "2.11.0-RC.1": false, "2.15.2": false, "3.0.0": false, "dev": false} {
+		assert.Equal(t, want, old(version), version)
+	}
+}
+
+func TestConfigsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	nc := single(t)(t, newNetwork())
+	for _, c := range []Config{{}, {Job: "a.b"}, {Job: strings.Repeat("x", 65)}, {Job: "j", TTL: time.Millisecond}, {Job: "j", TTL: 1500 * time.Millisecond}, {Job: "j", Try: -1}} {
+		_, err := Open(t.Context(), nc, c)
+		require.ErrorIs(t, err, ErrConfig, "%+v", c)
+	}
+	q := opened(t, nc, Config{Job: job()})
+	assert.Equal(t, 5*time.Minute, q.cfg.TTL, "of a single server")
+	for _, id := range []string{"", "a b", "a*", ">", "ü", strings.Repeat("x", 257)} {
+		require.ErrorIs(t, q.Offer(t.Context(), queue.Offer{Task: id, Hash: "h"}), ErrConfig, "%q", id)
+	}
+}
+
+// A job that is removed stops the programs that run it, and can be made anew with higher fences.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	nc, ctx, name := single(t)(t, newNetwork()), t.Context(), job()
+	q := opened(t, nc, Config{Job: name, silence: 300 * time.Millisecond})
+	f, err := OpenFiles(ctx, nc, Config{Job: name})
+	require.NoError(t, err)
+	require.NoError(t, f.Put(ctx, "large", strings.NewReader(strings.Repeat("x", 1<<20))))
+	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}, queue.Offer{Task: "b", Hash: "h"}))
+	l, err := q.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		for _, err := range q.Watch(ctx) {
+			if err != nil {
+				ended <- err
+			}
+		}
+	}()
+	require.NoError(t, Remove(ctx, nc, name))
+	require.NoError(t, Remove(ctx, nc, name), "there is nothing any more")
+	within, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	_, err = q.Extend(within, l)
+	require.ErrorIs(t, err, ErrGone)
+	_, err = q.Lease(within, "b", "w")
+	require.ErrorIs(t, err, ErrGone)
+	_, err = f.Get(within, "large")
+	require.ErrorIs(t, err, ErrGone)
+	select {
+	case err := <-ended:
+		require.ErrorIs(t, err, ErrGone)
+	case <-within.Done():
+		require.FailNow(t, "Watch does not end")
+	}
+	again := opened(t, nc, Config{Job: name, Above: l.Fence})
+	require.NoError(t, again.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	higher, err := again.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	assert.Greater(t, higher.Fence, l.Fence)
+	require.ErrorIs(t, q.check(ctx), ErrGone, "it is another one")
+}
+
+// A program that opens a queue whose last message was a lease that has ended does not wait for it.
+func TestTheLastMessageHasEnded(t *testing.T) {
+	t.Parallel()
+	nc, ctx := single(t)(t, newNetwork()), t.Context()
+	cfg := Config{Job: job(), deletable: true}
+	q := opened(t, nc, cfg)
+	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	l, err := q.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	require.NoError(t, q.stream.DeleteMsg(ctx, l.Fence))
+	late := opened(t, nc, cfg)
+	within, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	require.NoError(t, late.Offer(within, queue.Offer{Task: "a", Hash: "h"}))
+	_, err = late.Lease(within, "a", "w2")
+	require.NoError(t, err)
+}
+
+// A file that has no room is refused, and what is there stays. A queue waits.
+func TestFullServer(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20})
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	nc, err := s.Connect()
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	ctx := t.Context()
+	f, err := OpenFiles(ctx, nc, Config{Job: job()})
+	require.NoError(t, err)
+	require.NoError(t, f.Put(ctx, "small", strings.NewReader("x")))
+	noise := func(n int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), n) }
+	require.ErrorIs(t, f.Put(ctx, "large", noise(8<<20)), ErrFull)
+	_, err = f.Get(ctx, "large")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	got, err := f.Get(ctx, "small")
+	require.NoError(t, err)
+	text, err := io.ReadAll(got)
+	require.NoError(t, errors.Join(err, got.Close()))
+	assert.Equal(t, "x", string(text))
+}
+
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	nc := single(t)(t, newNetwork())
+	q := opened(t, nc, Config{Job: job()})
+	q.Close()
+	q.Close()
+	for _, err := range q.Watch(t.Context()) {
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	require.ErrorIs(t, q.Offer(t.Context(), queue.Offer{Task: "a", Hash: "h"}), ErrClosed)
+}

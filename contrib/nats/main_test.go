@@ -1,0 +1,217 @@
+package troupenats
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/contrib/nats/embedded"
+)
+
+// nodeEnv makes this program a server of a cluster: number, first port, directory.
+const nodeEnv = "TROUPE_NATS_TEST_NODE"
+
+func TestMain(m *testing.M) {
+	if v := os.Getenv(nodeEnv); v != "" {
+		node(strings.Split(v, ","))
+		return
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func node(v []string) {
+	i, _ := strconv.Atoi(v[0])
+	base, _ := strconv.Atoi(v[1])
+	c := &embedded.Cluster{Name: "troupe", Port: base + 10 + i}
+	for j := range 3 {
+		if j != i {
+			c.Routes = append(c.Routes, fmt.Sprintf("127.0.0.1:%d", base+10+j))
+		}
+	}
+	s, err := embedded.Start(embedded.Config{Name: fmt.Sprint("n", i), Dir: fmt.Sprintf("%s/n%d", v[2], i), Host: "127.0.0.1", Port: base + i, Cluster: c})
+	if err != nil {
+		panic(err)
+	}
+	s.Wait()
+}
+
+// servers connects a test; each connection has a network that can be cut.
+type servers func(t *testing.T, n *network) *nats.Conn
+
+// single is one server in this process.
+func single(t *testing.T) servers {
+	t.Helper()
+	s, err := embedded.Start(embedded.Config{Dir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(s.Stop)
+	return func(t *testing.T, n *network) *nats.Conn {
+		t.Helper()
+		nc, err := s.Connect(nats.InProcessServer(inProcess{s, n}))
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		return nc
+	}
+}
+
+type inProcess struct {
+	*embedded.Server
+	n *network
+}
+
+func (p inProcess) InProcessConn() (net.Conn, error) {
+	c, err := p.Server.InProcessConn()
+	return p.n.wrap(c), err
+}
+
+// three are three servers, each a process.
+func three(t *testing.T) servers {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	const base = 15222
+	dir := t.TempDir()
+	var urls []string
+	for i := range 3 {
+		c := exec.CommandContext(t.Context(), exe)
+		c.Env = append(os.Environ(), fmt.Sprintf("%s=%d,%d,%s", nodeEnv, i, base, dir))
+		c.Stderr = os.Stderr
+		require.NoError(t, c.Start())
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", base+i))
+	}
+	return func(t *testing.T, n *network) *nats.Conn {
+		t.Helper()
+		var nc *nats.Conn
+		require.Eventually(t, func() bool {
+			var err error
+			nc, err = Connect(strings.Join(urls, ","), nats.SetCustomDialer(n))
+			return err == nil
+		}, 20*time.Second, 50*time.Millisecond)
+		t.Cleanup(nc.Close)
+		return nc
+	}
+}
+
+// network is what a connection goes over.
+type network struct {
+	mu sync.Mutex
+	up chan struct{} // closed while there is a network
+}
+
+func newNetwork() *network {
+	n := &network{up: make(chan struct{})}
+	close(n.up)
+	return n
+}
+
+func (n *network) cut() (restore func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	up := make(chan struct{})
+	n.up = up
+	return func() { close(up) }
+}
+
+// Dial implements nats.CustomDialer.
+func (n *network) Dial(to, address string) (net.Conn, error) {
+	c, err := net.Dial(to, address) //nolint:noctx // that is the interface
+	if err != nil {
+		return nil, err
+	}
+	return n.wrap(c), nil
+}
+
+func (n *network) wrap(c net.Conn) net.Conn {
+	w := &wire{Conn: c, n: n, out: make(chan []byte, 1<<16), closed: make(chan struct{})}
+	go w.pump()
+	return w
+}
+
+// wire is a connection that keeps what is written while there is no network, as a machine does.
+type wire struct {
+	net.Conn
+	n      *network
+	out    chan []byte
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (w *wire) wait() {
+	w.n.mu.Lock()
+	up := w.n.up
+	w.n.mu.Unlock()
+	select {
+	case <-up:
+	case <-w.closed:
+	}
+}
+
+func (w *wire) pump() {
+	for {
+		select {
+		case b := <-w.out:
+			w.wait()
+			if _, err := w.Conn.Write(b); err != nil {
+				return
+			}
+		case <-w.closed:
+			return
+		}
+	}
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	select {
+	case w.out <- append([]byte{}, b...):
+		return len(b), nil
+	case <-w.closed:
+		return 0, net.ErrClosed
+	}
+}
+
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	w.wait()
+	return n, err
+}
+
+func (w *wire) Close() error {
+	w.once.Do(func() { close(w.closed) })
+	return w.Conn.Close()
+}
+
+var jobs atomic.Int64
+
+// job is a name that no other test has.
+func job() string { return fmt.Sprint("j", jobs.Add(1)) }
+
+func opened(t *testing.T, nc *nats.Conn, cfg Config) *Queue {
+	t.Helper()
+	q, err := Open(t.Context(), nc, cfg)
+	require.NoError(t, err)
+	t.Cleanup(q.Close)
+	return q
+}
+
+// onlyFull skips what takes long.
+func onlyFull(t *testing.T) {
+	t.Helper()
+	if os.Getenv("TROUPE_FULL") == "" {
+		t.Skip("TROUPE_FULL is not set")
+	}
+}

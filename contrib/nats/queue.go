@@ -1,0 +1,255 @@
+package troupenats
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/agent-troupe/troupe/fleet/queue"
+)
+
+// Queue is a queue.Queue in a stream. Its calls repeat what fails until their context ends: while
+// no server leads the stream, or the servers are full, they wait. Errors are those of package
+// queue, that of the context, and an [*Error]. It is safe for concurrent use.
+type Queue struct {
+	*link
+	files  *Files // for results that are too large for a message
+	prefix string
+	mirror *mirror
+
+	mu   sync.Mutex
+	held map[string]grant // by task
+}
+
+// grant is a lease of this program: the sequence that granted it, and that of its last message.
+type grant struct{ fence, seq uint64 }
+
+var _ queue.Queue = (*Queue)(nil)
+
+// Open opens the queue of a job, which is made if it is not there: streams TROUPE_Q_<job> and
+// TROUPE_F_<job>, and object store TROUPE_<job>. It waits until the servers have a leader. Its
+// error is an [*Error], or that of ctx. Close ends the queue.
+func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
+	cfg, err := cfg.complete(nc)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{prefix: "troupe.q." + cfg.Job, held: map[string]grant{}}
+	q.link, err = open(ctx, nc, cfg, jetstream.StreamConfig{
+		Name: queueStream(cfg.Job), Subjects: []string{q.prefix + ".>"}, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
+		MaxMsgsPerSubject: 1, AllowMsgTTL: true, DenyDelete: !cfg.deletable, DenyPurge: true, FirstSeq: cfg.Above + 1, SubjectDeleteMarkerTTL: cfg.markers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if q.files, err = OpenFiles(ctx, nc, cfg); err != nil {
+		return nil, err
+	}
+	q.mirror = newMirror(q)
+	return q, nil
+}
+
+// Close ends the loops of Watch with [ErrClosed]. It gives no lease back, and leaves the
+// connection open.
+func (q *Queue) Close() { q.mirror.close() }
+
+// part is how many tasks one message offers.
+const part = 2000
+
+// offer is one of them.
+type offer struct {
+	Task string `json:"t"`
+	Hash string `json:"h"`
+}
+
+// Offer implements queue.Queue. The id of a task has 256 bytes at most.
+func (q *Queue) Offer(ctx context.Context, tasks ...queue.Offer) error {
+	if len(tasks) == 0 {
+		return nil
+	}
+	if err := q.mirror.current(ctx); err != nil {
+		return err
+	}
+	var news []offer
+	for _, o := range tasks {
+		if !taskID.MatchString(o.Task) {
+			return &Error{"Offer", fmt.Errorf("%w: the task's id %q", ErrConfig, o.Task), "take 1 to 256 letters, digits and . _ - #"}
+		}
+		hash, known := q.mirror.hash(o.Task)
+		if !known {
+			news = append(news, offer(o))
+		} else if hash != o.Hash {
+			return fmt.Errorf("task %q: %w", o.Task, queue.ErrOtherHash)
+		}
+	}
+	if len(news) == 0 {
+		return nil
+	}
+	for len(news) > 0 {
+		n := min(len(news), part)
+		body, err := json.Marshal(news[:n])
+		if err != nil {
+			return &Error{"Offer", err, ""}
+		}
+		sum := sha256.Sum256(body)
+		subject := q.prefix + ".o." + hex.EncodeToString(sum[:16])
+		q.mirror.expect(subject, body)
+		// Another program that was quicker has written the same.
+		if _, _, err := q.swap(ctx, subject, 0, record{state: offered}, body); err != nil {
+			return err
+		}
+		news = news[n:]
+	}
+	if err := q.mirror.current(ctx); err != nil {
+		return err
+	}
+	for _, o := range tasks { // the first offer of a task counts
+		if hash, _ := q.mirror.hash(o.Task); hash != o.Hash {
+			return fmt.Errorf("task %q: %w", o.Task, queue.ErrOtherHash)
+		}
+	}
+	return nil
+}
+
+// Lease implements queue.Queue.
+func (q *Queue) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
+	r, known := q.mirror.state(task)
+	if !known {
+		if err := q.mirror.current(ctx); err != nil {
+			return queue.Lease{}, err
+		}
+		if r, known = q.mirror.state(task); !known {
+			return queue.Lease{}, fmt.Errorf("task %q: %w", task, queue.ErrNotOffered)
+		}
+	}
+	if r.state == queue.Leased { // as this program has heard
+		now, err := q.read(ctx, q.subject(task))
+		if err != nil {
+			return queue.Lease{}, err
+		}
+		if now.seq == r.seq {
+			now.seen = r.seen
+		}
+		r = now
+	}
+	for {
+		switch r.state {
+		case queue.Over:
+			return queue.Lease{}, fmt.Errorf("task %q: %w", task, queue.ErrFinished)
+		case queue.Leased:
+			return queue.Lease{}, &queue.LeasedError{Task: task, Worker: r.worker, TTL: max(min(r.left(), r.ttl), 0)}
+		}
+		want := record{state: queue.Leased, worker: worker, ttl: q.cfg.TTL}
+		seq, other, err := q.swap(ctx, q.subject(task), r.expected(), want, nil)
+		if err != nil {
+			return queue.Lease{}, err
+		}
+		if other != nil {
+			q.mirror.learn(task, *other)
+			r = *other
+			continue
+		}
+		want.seq, want.fence = seq, seq
+		q.mu.Lock()
+		q.held[task] = grant{seq, seq}
+		q.mu.Unlock()
+		q.mirror.learn(task, want)
+		return queue.Lease{Task: task, Worker: worker, Fence: seq, TTL: q.cfg.TTL}, nil
+	}
+}
+
+// Extend implements queue.Queue.
+func (q *Queue) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
+	l.TTL = q.cfg.TTL
+	return l, q.replace(ctx, l, record{state: queue.Leased, worker: l.Worker, fence: l.Fence, ttl: q.cfg.TTL}, nil)
+}
+
+// Finish implements queue.Queue. A result that is too large for a message is an object.
+func (q *Queue) Finish(ctx context.Context, l queue.Lease, result json.RawMessage) error {
+	r := record{state: queue.Over, worker: l.Worker, fence: l.Fence}
+	result = bytes.Clone(result)
+	if int64(len(result)) > q.nc.MaxPayload()-4096 {
+		r.object = fmt.Sprintf("%d/result.json@%s", l.Fence, newName())
+		if err := q.files.object(ctx, r.object, bytes.NewReader(result), true); err != nil {
+			return err
+		}
+		result = nil
+	}
+	return q.replace(ctx, l, r, result)
+}
+
+// Release implements queue.Queue.
+func (q *Queue) Release(ctx context.Context, l queue.Lease) error {
+	return q.replace(ctx, l, record{state: queue.Free, fence: l.Fence}, nil)
+}
+
+// replace writes the next record of a task whose lease is valid.
+func (q *Queue) replace(ctx context.Context, l queue.Lease, r record, body []byte) error {
+	lost := fmt.Errorf("task %q: %w", l.Task, queue.ErrLeaseLost)
+	q.mu.Lock()
+	g := q.held[l.Task]
+	q.mu.Unlock()
+	if g.fence != l.Fence || g.fence == 0 { // another program's lease, or one that has ended
+		now, err := q.read(ctx, q.subject(l.Task))
+		switch {
+		case err != nil:
+			return err
+		case now.repeats(l, r):
+			return nil
+		case !now.holds(l):
+			return lost
+		}
+		g = grant{l.Fence, now.seq}
+	}
+	for {
+		seq, other, err := q.swap(ctx, q.subject(l.Task), g.seq, r, body)
+		if err != nil {
+			return err
+		}
+		if other == nil {
+			r.seq, r.body = seq, body
+			break
+		}
+		q.mirror.learn(l.Task, *other)
+		switch {
+		case other.repeats(l, r):
+			return nil
+		case !other.holds(l):
+			q.forget(l)
+			return lost
+		}
+		g.seq = other.seq // another call has extended it
+	}
+	q.mu.Lock()
+	if now := q.held[l.Task]; now.fence == l.Fence && r.state == queue.Leased {
+		q.held[l.Task] = grant{l.Fence, max(r.seq, now.seq)}
+	}
+	q.mu.Unlock()
+	if r.state != queue.Leased {
+		q.forget(l)
+	}
+	q.mirror.learn(l.Task, r)
+	return nil
+}
+
+func (q *Queue) forget(l queue.Lease) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.held[l.Task].fence == l.Fence {
+		delete(q.held, l.Task)
+	}
+}
+
+// Watch implements queue.Queue. Results are read as the loop takes them.
+func (q *Queue) Watch(ctx context.Context) iter.Seq2[queue.Change, error] { return q.mirror.watch(ctx) }
+
+// subject is that of a task.
+func (q *Queue) subject(task string) string { return q.prefix + ".t." + token(task) }
