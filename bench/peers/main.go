@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -143,7 +144,8 @@ func (b *bench) run(ctx context.Context, install bool) (err error) {
 			}
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			missing = append(missing, "what was to come: "+context.Cause(ctx).Error())
+			break
 		}
 		if err != nil {
 			if p.own() {
@@ -159,7 +161,7 @@ func (b *bench) run(ctx context.Context, install bool) (err error) {
 	for _, line := range append(missing, notMeasured...) {
 		fmt.Println("not measured:", line)
 	}
-	return verdict(os.Stdout, alone, shared)
+	return errors.Join(context.Cause(ctx), verdict(os.Stdout, alone, shared))
 }
 
 // condition says how busy the machine is.

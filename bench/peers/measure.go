@@ -45,6 +45,7 @@ func (b *bench) measure(ctx context.Context, p peer) ([]row, error) {
 				return rows, fmt.Errorf("%s, %d at once: %w", rows[w].kind, at, err)
 			}
 			each = f.mb
+			fmt.Fprintf(os.Stderr, "%s, %s, %d at once: %s\n", p.name, rows[w].kind, at, seconds(f.wall))
 			rows[w].runs = append(rows[w].runs, ran{n: at, wanted: n, figures: f})
 		}
 	}

@@ -170,7 +170,7 @@ func TestTable(t *testing.T) {
 
 // TestHost has two sessions in a process like that of the second table, over pipes.
 func TestHost(t *testing.T) {
-	t.Parallel()
+	t.Setenv("HOME", t.TempDir()) // commands read ~/.bashrc
 	s, err := modelapi.Start(modelapi.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
