@@ -162,10 +162,12 @@ func TestTable(t *testing.T) {
 	rows := []row{{name: "a", version: "1", kind: "a process each", runs: []ran{
 		{n: 1, wanted: 1, figures: figures{wall: 12 * time.Second, first: 1500 * time.Millisecond, cpu: 5 * time.Millisecond, mb: 20, kb: 9.5, resident: true}},
 		{n: 28, wanted: 64, figures: figures{wall: 250 * time.Millisecond, mb: 436}},
+		{n: 2, wanted: 2},
 	}}}
 	assert.Equal(t, atOnceHead+"\n|---|---|---|---|---|---|---|---|\n"+
 		"| a 1 | a process each | 1 | 12 s | 1.5 s | 5.0 ms | 20.0 MB (RSS) | 9.5 KB |\n"+
-		"| a 1 | a process each | 28: no memory for 64 | 0.25 s | 0.0 ms | 0.0 ms | 436.0 MB | 0.0 KB |\n", table(atOnceHead, rows))
+		"| a 1 | a process each | 28: no memory for 64 | 0.25 s | 0.0 ms | 0.0 ms | 436.0 MB | 0.0 KB |\n"+
+		"| a 1 | a process each | 2 | 0.0 ms | 0.0 ms | 0.0 ms | too short to sample | 0.0 KB |\n", table(atOnceHead, rows))
 }
 
 // TestHost has two sessions in a process like that of the second table, over pipes.

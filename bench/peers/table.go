@@ -50,6 +50,9 @@ func (r ran) count() string {
 }
 
 func (f figures) memory() string {
+	if f.mb == 0 {
+		return "too short to sample"
+	}
 	if f.resident {
 		return fmt.Sprintf("%.1f MB (RSS)", f.mb)
 	}
