@@ -23,7 +23,7 @@ type peer struct {
 
 	// alone is the command of a process that does the task and ends.
 	alone func(s *site) *exec.Cmd
-	// serve is the command of a process that has many sessions, in the protocol of appServer; nil: there is none.
+	// serve is the command of a process that has many sessions, in the protocol of appServer, or nil.
 	serve func(s *site) *exec.Cmd
 
 	programs []string // the command without its arguments
@@ -43,7 +43,7 @@ type site struct {
 	err       error // of config
 }
 
-// command is the agent with arguments, in an environment of its own.
+// command is the agent with arguments, in a separate environment.
 func (s *site) command(env []string, args ...string) *exec.Cmd {
 	args = append(slices.Clone(s.peer.programs), args...)
 	cmd := exec.Command(args[0], args[1:]...)

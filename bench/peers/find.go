@@ -50,7 +50,7 @@ func (b *bench) find(ctx context.Context, p peer, install bool) ([]string, error
 	return []string{node, found[0]}, err
 }
 
-// npm installs a package below dir. What it says is in the error.
+// npm installs a package below dir. Its error has the line that names the reason.
 func npm(ctx context.Context, dir, pkg string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 )
 
-// What the task's calls have to bring.
+// Texts that the task's calls have to bring.
 const (
 	fileText  = "a line of the file\n"
 	shellText = "hi"

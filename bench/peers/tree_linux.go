@@ -117,7 +117,7 @@ func cpu() time.Duration {
 	return sum
 }
 
-// reap ends what is left below this process, and waits for it: nothing else of this program
+// reap ends all processes below this one, and waits for them. Nothing else of this program
 // has children then.
 func reap() error {
 	for range 1000 {

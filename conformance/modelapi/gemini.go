@@ -40,7 +40,7 @@ type geminiContent struct {
 }
 
 // geminiMethod is the model and the method of a path such as
-// /v1beta/models/NAME:streamGenerateContent; "" if it is none.
+// /v1beta/models/NAME:streamGenerateContent; "" for other paths.
 func geminiMethod(path string) (model, method string) {
 	rest, ok := strings.CutPrefix(path, "/v1beta/models/")
 	model, method, found := strings.Cut(rest, ":")
