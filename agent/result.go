@@ -182,7 +182,10 @@ func (t *Turn) success(o Object, r Result) {
 		o["result"] = *r.Text
 	}
 	if !r.Local {
-		o["stop_reason"], o["terminal_reason"] = "end_turn", "completed"
+		o["stop_reason"] = "end_turn"
+		if o["terminal_reason"] == nil { // an agent with a real model may have said another
+			o["terminal_reason"] = "completed"
+		}
 		if t.stopped && t.lastStop == "" {
 			o["stop_reason"] = nil
 		} else if t.stopped {

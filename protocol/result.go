@@ -36,7 +36,7 @@ type ResultMessage struct {
 	Errors []string `json:"errors,omitempty"`
 	// TerminalReason is completed, api_error, aborted_streaming,
 	// aborted_tools, max_turns, budget_exhausted, tool_deferred,
-	// hook_stopped, prompt_too_long, …; "" for local commands.
+	// hook_stopped, prompt_too_long, check_failed (of agent/embedded), …; "" for local commands.
 	TerminalReason string `json:"terminal_reason,omitempty"`
 	StopReason     string `json:"stop_reason,omitempty"`      // of the last model call, as APIMessage.StopReason; "": none was made
 	APIErrorStatus int    `json:"api_error_status,omitempty"` // HTTP status of the call that failed; 0: none

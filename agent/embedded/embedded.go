@@ -73,6 +73,8 @@ type Config struct {
 	Web http.RoundTripper
 	// Confine confines the commands of the tool Bash. Zero: they can do what your user can.
 	Confine Confine
+	// Check is what the agent has to pass before a turn ends. nil: no check.
+	Check *Check
 }
 
 // New returns the backend. It is safe for concurrent use, and its sessions share tools, rules
@@ -112,6 +114,9 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	}
 	if s.Name == "" && in.Model == "" {
 		return a, problem("Model", "is empty, and Config.Name of the backend is, too", "name the model in one of them")
+	}
+	if err := s.Check.wrong(); err != nil {
+		return a, err
 	}
 	name := in.Model
 	if name == "" {

@@ -2,7 +2,9 @@ package embedded_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/model/modeltest"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -51,4 +54,46 @@ func ExampleNew() {
 	}
 	fmt.Println(result.Result)
 	// Output: The notes say: buy bread.
+}
+
+// An agent that has to pass a check before a turn ends: here a file has to be there. The model wants
+// to stop too early, reads what the check says, and makes it.
+func ExampleCheck() {
+	m := &modeltest.Server{Script: func(r *modeltest.Request) *modeltest.Answer {
+		switch r.N {
+		case 1:
+			return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": "notes.txt", "content": "buy bread\n"}))
+		case 3:
+			return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": "index.txt", "content": "notes.txt\n"}))
+		}
+		return modeltest.Say(modeltest.Text("Done."))
+	}}
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	check := &embedded.Check{Func: func(_ context.Context, dir string) (string, error) {
+		_, err := os.Stat(filepath.Join(dir, "index.txt"))
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Println("not yet")
+			return "index.txt is missing.", nil
+		}
+		return "", err
+	}}
+	result, err := sdk.Run(context.Background(), "Note that I need bread.", &sdk.Options{
+		Backend:        embedded.New(embedded.Config{Model: m.Anthropic(model.Config{}), Name: "m", Check: check}),
+		Cwd:            dir,
+		PermissionMode: sdk.ModeAcceptEdits,
+		PersistSession: sdk.Some(false),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Result, result.TerminalReason)
+	// Output:
+	// not yet
+	// Done. completed
 }

@@ -79,6 +79,7 @@ func (t *talk) begin(turn *agent.Turn) {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
 		t.calls, t.guard, t.retracted = 0, guard{}, nil
 		t.loaded, t.output, t.fallback = nil, shaped{}, t.fallback.fresh()
+		t.checking = checking{changed: t.checking.changed} // an interrupted turn may have left changes
 	}
 }
 
@@ -121,15 +122,23 @@ func (t *talk) loop(l *agent.Lane) error {
 			if err != nil {
 				return err
 			}
-			if done, err := t.gave(); done || err != nil {
+			given := t.output.given
+			done, err := t.gave()
+			if given && err == nil {
+				more, err := t.checked(l)
+				if err != nil {
+					return err
+				}
+				if done = more == ""; !done {
+					l.UserText(more, agent.Object{"isSynthetic": true})
+				}
+			}
+			if done || err != nil {
 				return err
 			}
 			continue
 		}
 		more, err := t.nudge(l, a, &n)
-		if err == nil && more == "" {
-			more = t.asksOutput(l)
-		}
 		if err != nil || more == "" {
 			return err
 		}
@@ -169,7 +178,10 @@ func (t *talk) nudge(l *agent.Lane, a *answer, n *nudges) (string, error) {
 		n.empty = true
 		return emptyText, nil
 	}
-	return "", nil
+	if more := t.asksOutput(l); more != "" {
+		return more, nil
+	}
+	return t.checked(l)
 }
 
 // answer is a whole answer of the model.

@@ -173,24 +173,25 @@ type talk struct {
 	hands      *hands
 	gates      *gates // of the turn's last batch of calls; nil before its first
 
-	log    *log
-	system []string // nil before the first request
-	box    []*tool  // the agent's own tools
-	tools  []byte   // of the codec, for the list in named
-	named  []string // names of the tools in tools
-	offers []string // names of the tools of the turn listed, with those that are seen late
-	mcp    []agent.MCPToolInfo
-	listed *agent.Turn
-	calls  int // of the model in the turn
-	guard  guard
-	turnOf *agent.Turn
-	began  time.Time     // of the turn
-	inAPI  time.Duration // of the turn
-	spent  model.Usage   // of the turn
-	first  firsts        // of the turn
-	output shaped        // of the turn
-	loaded []string      // texts of skills for the model, behind the results of the calls
-	stops  int           // answers of the turn that the provider has stopped
+	log      *log
+	system   []string // nil before the first request
+	box      []*tool  // the agent's own tools
+	tools    []byte   // of the codec, for the list in named
+	named    []string // names of the tools in tools
+	offers   []string // names of the tools of the turn listed, with those that are seen late
+	mcp      []agent.MCPToolInfo
+	listed   *agent.Turn
+	calls    int // of the model in the turn
+	guard    guard
+	turnOf   *agent.Turn
+	began    time.Time     // of the turn
+	inAPI    time.Duration // of the turn
+	spent    model.Usage   // of the turn
+	first    firsts        // of the turn
+	output   shaped        // of the turn
+	loaded   []string      // texts of skills for the model, behind the results of the calls
+	stops    int           // answers of the turn that the provider has stopped
+	checking checking
 
 	points  *points // the log's
 	useless int     // compactions in a row that have failed, or have not helped

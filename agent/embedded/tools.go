@@ -197,6 +197,7 @@ func (t *talk) useTools(l *agent.Lane, uses []*model.Block) error {
 	for _, b := range uses {
 		calls = append(calls, t.prepare(l, b))
 	}
+	t.saw(calls)
 	return l.RunTools(calls...)
 }
 

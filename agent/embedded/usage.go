@@ -115,12 +115,16 @@ func (t *talk) answered(turn *agent.Turn) agent.Object {
 	if f.event.IsZero() || f.frame.IsZero() {
 		return nil
 	}
-	return agent.Object{
+	o := agent.Object{
 		"time_to_request_ms": f.sent.Sub(t.began).Milliseconds(), "request_sent_wall_ms": f.sent.UnixMilli(),
 		"ttft_ms": f.event.Sub(t.began).Milliseconds(), "ttft_stream_ms": f.event.Sub(f.sent).Milliseconds(),
 		"first_content_frame_ms":     f.frame.Sub(t.began).Milliseconds(),
 		"first_request_input_tokens": f.usage.Input, "first_request_cache_read_input_tokens": f.usage.CacheRead,
 	}
+	if t.checking.over {
+		o["terminal_reason"], o["check_output"] = "check_failed", t.checking.failed
+	}
+	return o
 }
 
 // modelUsage is what one model has used, with the members observed on Claude Code 2.1.329.
