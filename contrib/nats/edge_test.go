@@ -243,7 +243,7 @@ func TestTheLastMessageHasEnded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A file that has no room is refused, and what is there stays. A queue waits.
+// A file that has no room is refused, and what is there stays. A result waits for room.
 func TestFullServer(t *testing.T) {
 	t.Parallel()
 	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20})
@@ -252,8 +252,12 @@ func TestFullServer(t *testing.T) {
 	nc, err := s.Connect()
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
-	ctx := t.Context()
-	f, err := OpenFiles(ctx, nc, Config{Job: job()})
+	ctx, other := t.Context(), job()
+	f, err := OpenFiles(ctx, nc, Config{Job: other})
+	require.NoError(t, err)
+	q := opened(t, nc, Config{Job: job()})
+	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	l, err := q.Lease(ctx, "a", "w")
 	require.NoError(t, err)
 	require.NoError(t, f.Put(ctx, "small", strings.NewReader("x")))
 	noise := func(n int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), n) }
@@ -265,6 +269,61 @@ func TestFullServer(t *testing.T) {
 	text, err := io.ReadAll(got)
 	require.NoError(t, errors.Join(err, got.Close()))
 	assert.Equal(t, "x", string(text))
+	for i := 0; err == nil && i < 20; i++ {
+		err = f.Put(ctx, fmt.Sprint("part ", i), noise(300<<10))
+	}
+	require.ErrorIs(t, err, ErrFull)
+	within, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer stop()
+	result := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	require.ErrorIs(t, q.Finish(within, l, result), context.DeadlineExceeded)
+	require.NoError(t, Remove(ctx, nc, other))
+	require.NoError(t, q.Finish(ctx, l, result))
+}
+
+// deaf is a connection that does not hear the answer to the first try of each write.
+type deaf struct {
+	jetstream.JetStream
+	mu    sync.Mutex
+	heard map[string]bool
+}
+
+func (d *deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	ack, err := d.JetStream.PublishMsg(ctx, m, options...)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if name := m.Header.Get(headWrite); !d.heard[name] {
+		d.heard[name] = true
+		return nil, nats.ErrTimeout
+	}
+	return ack, err
+}
+
+// A write whose answer is lost is found again: it is not made twice, and is no conflict.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	nc, ctx := single(t)(t, newNetwork()), t.Context()
+	cfg := Config{Job: job()}
+	q := opened(t, nc, cfg)
+	q.js = &deaf{JetStream: q.js, heard: map[string]bool{}}
+	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	l, err := q.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	_, err = q.Extend(ctx, l)
+	require.NoError(t, err)
+	require.NoError(t, q.Release(ctx, l))
+	next, err := q.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	assert.Equal(t, l.Fence+3, next.Fence, "after an extension and a release: each is one message")
+	require.NoError(t, q.Finish(ctx, next, json.RawMessage(`{"n":1}`)))
+	for c, err := range opened(t, nc, cfg).Watch(ctx) {
+		require.NoError(t, err)
+		if c.State == queue.Over {
+			assert.JSONEq(t, `{"n":1}`, string(c.Result))
+			assert.Equal(t, next.Fence, c.Fence)
+			break
+		}
+	}
 }
 
 func TestClosed(t *testing.T) {
