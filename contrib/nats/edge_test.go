@@ -246,7 +246,7 @@ func TestTheLastMessageHasEnded(t *testing.T) {
 // A file that has no room is refused, and what is there stays. A result waits for room.
 func TestFullServer(t *testing.T) {
 	t.Parallel()
-	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20})
+	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20, MaxPayload: 1 << 20})
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
 	nc, err := s.Connect()
@@ -256,9 +256,12 @@ func TestFullServer(t *testing.T) {
 	f, err := OpenFiles(ctx, nc, Config{Job: other})
 	require.NoError(t, err)
 	q := opened(t, nc, Config{Job: job()})
-	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
-	l, err := q.Lease(ctx, "a", "w")
-	require.NoError(t, err)
+	require.NoError(t, q.Offer(ctx, queue.Offer{Task: "message", Hash: "h"}, queue.Offer{Task: "object", Hash: "h"}))
+	leases := map[string]queue.Lease{}
+	for _, task := range []string{"message", "object"} {
+		leases[task], err = q.Lease(ctx, task, "w")
+		require.NoError(t, err)
+	}
 	require.NoError(t, f.Put(ctx, "small", strings.NewReader("x")))
 	noise := func(n int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), n) }
 	require.ErrorIs(t, f.Put(ctx, "large", noise(8<<20)), ErrFull)
@@ -273,12 +276,45 @@ func TestFullServer(t *testing.T) {
 		err = f.Put(ctx, fmt.Sprint("part ", i), noise(300<<10))
 	}
 	require.ErrorIs(t, err, ErrFull)
-	within, stop := context.WithTimeout(ctx, 300*time.Millisecond)
-	defer stop()
-	result := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
-	require.ErrorIs(t, q.Finish(within, l, result), context.DeadlineExceeded)
+	sizes := map[string]int{"message": 400 << 10, "object": 1 << 20}
+	for task, size := range sizes {
+		within, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+		require.ErrorIs(t, q.Finish(within, leases[task], blank(size)), context.DeadlineExceeded, task)
+		stop()
+	}
 	require.NoError(t, Remove(ctx, nc, other))
-	require.NoError(t, q.Finish(ctx, l, result))
+	for task, size := range sizes {
+		require.NoError(t, q.Finish(ctx, leases[task], blank(size)), task)
+	}
+}
+
+func blank(size int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", size) + `"`) }
+
+// A program whose lease another one has now cannot use it, also if it has not heard of that. An
+// extension keeps the fence for all of them.
+func TestALeaseOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	connect, ctx := single(t), t.Context()
+	cfg := Config{Job: job(), deletable: true}
+	a, b := opened(t, connect(t, newNetwork()), cfg), opened(t, connect(t, newNetwork()), cfg)
+	require.NoError(t, a.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	l, err := a.Lease(ctx, "a", "w1")
+	require.NoError(t, err)
+	_, err = a.Extend(ctx, l)
+	require.NoError(t, err)
+	require.NoError(t, b.mirror.current(ctx))
+	now, known := b.mirror.state("a")
+	require.True(t, known)
+	assert.Equal(t, l.Fence, now.fence)
+	require.NoError(t, a.stream.DeleteMsg(ctx, now.seq))
+	b.mirror.look("a", now)
+	next, err := b.Lease(ctx, "a", "w2")
+	require.NoError(t, err)
+	require.ErrorIs(t, a.Finish(ctx, l, json.RawMessage(`{"by":"w1"}`)), queue.ErrLeaseLost)
+	_, err = a.Extend(ctx, l)
+	require.ErrorIs(t, err, queue.ErrLeaseLost)
+	require.ErrorIs(t, a.Release(ctx, l), queue.ErrLeaseLost)
+	require.NoError(t, b.Finish(ctx, next, json.RawMessage(`{"by":"w2"}`)))
 }
 
 // deaf is a connection that does not hear the answer to the first try of each write.
@@ -299,7 +335,7 @@ func (d *deaf) PublishMsg(ctx context.Context, m *nats.Msg, options ...jetstream
 	return ack, err
 }
 
-// A write whose answer is lost is found again: it is not made twice, and is no conflict.
+// A write whose answer is lost is found again: it is made once, and its next try sees no conflict.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	nc, ctx := single(t)(t, newNetwork()), t.Context()

@@ -106,19 +106,22 @@ func (h *handles) expire(t *testing.T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ctx := context.WithoutCancel(t.Context())
-	for _, q := range h.all {
-		assert.NoError(t, q.mirror.current(ctx))
-	}
-	if !h.cfg.deletable {
-		time.Sleep(h.cfg.TTL)
-	}
-	for _, q := range h.all {
-		for task, r := range q.mirror.leased() {
-			if h.cfg.deletable {
-				_ = q.stream.DeleteMsg(ctx, r.seq) // Finish may have replaced it
+	if h.cfg.deletable {
+		ended := h.all[0].mirror.leased()
+		for _, r := range ended {
+			_ = h.all[0].stream.DeleteMsg(ctx, r.seq) // Finish may have replaced it
+		}
+		for _, q := range h.all {
+			assert.NoError(t, q.mirror.current(ctx))
+			for task, r := range ended {
 				q.mirror.look(task, r)
-				continue
 			}
+		}
+		return
+	}
+	time.Sleep(h.cfg.TTL)
+	for _, q := range h.all {
+		for task := range q.mirror.leased() {
 			assert.Eventually(t, func() bool {
 				now, err := q.read(ctx, q.subject(task))
 				return err == nil && now.state != queue.Leased
