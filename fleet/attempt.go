@@ -67,6 +67,7 @@ type attempt struct {
 	ready    bool                      // the agent was
 	proved   time.Time                 // when the machine was last notified that the model's API works
 	waits    *kernel.Promise[struct{}] // settled if the attempt was interrupted because a call waits for a person
+	judged   string                    // looked of the workspace after its last verification; "": not looked at
 	report
 }
 

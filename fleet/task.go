@@ -74,6 +74,8 @@ func (t *Task) prompts() []string { return append([]string{t.Prompt}, t.Turns...
 type Verify struct {
 	// Command is run by sh -c in the workspace. Exit code 0 accepts. Its environment is
 	// that of this process, with TROUPE_TASK, TROUPE_SLOT, TROUPE_PORT_BASE and TROUPE_FENCE.
+	// After Prompt it is not run again while no file of the workspace has changed: the verdict
+	// stays. A workspace of more than 50,000 files, and one of Job.CommandSpawner, counts as changed.
 	Command string `json:"command,omitempty"`
 	// Check decides in this process. An error is a failure of the infrastructure; a panic,
 	// too.
@@ -100,7 +102,7 @@ type Candidate struct {
 type Verdict struct {
 	OK     bool   `json:"ok"`
 	Output string `json:"output,omitempty"` // why; at most 64 KiB of it are kept
-	Rounds int    `json:"rounds,omitempty"` // how often the verifier ran in the attempt; the job sets it
+	Rounds int    `json:"rounds,omitempty"` // how often the attempt was judged; the job sets it
 }
 
 // Budget limits usage. A zero field: no limit. USD and tokens count subagents, as the
