@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -102,8 +103,11 @@ func gitState(dir string) (repository, state string) {
 }
 
 // gitRef is what HEAD of a repository has: a branch, whose name has no white space and no
-// control characters, or a commit.
-var gitRef = regexp.MustCompile(`^(ref: refs/heads/[^\s\p{Z}\p{C}]{1,200}|[0-9a-f]{40,64})$`)
+// control characters, or a commit. A count of such a class in the expression would cost each
+// program 8 MB and 10 ms at its start.
+var gitRef = regexp.MustCompile(`^(ref: refs/heads/[^\s\p{Z}\p{C}]+|[0-9a-f]{40,64})$`)
+
+const maxRef = 216 // characters of it
 
 // gitHead reads HEAD of a repository, or of a work tree, whose .git is a file.
 func gitHead(git string) (string, error) {
@@ -123,7 +127,7 @@ func gitHead(git string) (string, error) {
 		git = dir
 	}
 	head, err := readStart(openFile, filepath.Join(git, "HEAD"), 1<<10)
-	if head = strings.TrimSpace(head); err == nil && !gitRef.MatchString(head) {
+	if head = strings.TrimSpace(head); err == nil && (utf8.RuneCountInString(head) > maxRef || !gitRef.MatchString(head)) {
 		err = os.ErrInvalid // the text would be part of the prompt
 	}
 	return head, err
