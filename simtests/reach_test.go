@@ -239,11 +239,11 @@ func supervised(w *simtests.World, o *sdk.Options) {
 	}
 }
 
-// fewer is a fifth of n with -short, and under the race detector, which takes ten times as
+// fewer is a tenth of n with -short, and under the race detector, which takes ten times as
 // long; CI plays all of them without it.
 func fewer(n int) int {
 	if sim.Raced() || testing.Short() {
-		return n / 5
+		return max(n/10, 2)
 	}
 	return n
 }

@@ -154,7 +154,7 @@ func TestALargeStoredSession(t *testing.T) {
 	parent := "null"
 	all := 24
 	if testing.Short() || sim.Raced() {
-		all = 6
+		all = 8
 	}
 	for n := range all {
 		e := strings.Replace(string(userEntry(100+n, fmt.Sprintf("m%d %s", n, strings.Repeat("x", 1<<20)), "")), `"parentUuid":null`, `"parentUuid":`+parent, 1)

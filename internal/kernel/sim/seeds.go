@@ -10,8 +10,8 @@ import (
 // EnvSeeds names the environment variable that asks for many seeds.
 const EnvSeeds = "TROUPE_SEEDS"
 
-// Seeds is how many a simulation plays: few; a quarter of them with -short or
-// under the race detector, and at least one. TROUPE_SEEDS asks for one
+// Seeds is how many a simulation plays: few; a quarter of them with -short, an
+// eighth under the race detector, and at least one. TROUPE_SEEDS asks for one
 // for each cost of its number, and never for less than few.
 func Seeds(t testing.TB, few, cost uint64) uint64 {
 	t.Helper()
@@ -22,7 +22,10 @@ func Seeds(t testing.TB, few, cost uint64) uint64 {
 		}
 		return max(few, n/cost)
 	}
-	if testing.Short() || Raced() {
+	switch {
+	case Raced():
+		return max(1, few/8)
+	case testing.Short():
 		return max(1, few/4)
 	}
 	return few
