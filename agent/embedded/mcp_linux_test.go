@@ -156,7 +156,7 @@ func TestAServerThatDoesNotStart(t *testing.T) {
 func TestAServerThatIsLate(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, say("one"), say("two"), use("pid"), say("three"))
-	o.Env = map[string]string{"MCP_TIMEOUT": "300"}
+	o.Env = map[string]string{"MCP_TIMEOUT": "3000"}
 	dir := withServer(t, o, "LATE=1")
 	c := open(t, o)
 	ask(t, c, mine)

@@ -39,7 +39,9 @@ type Suite struct {
 	rows                      map[string]int
 }
 
-// Play plays the cases as subtests of t, and prints what became of them. TROUPE_CASES is a
+// Play plays the cases as subtests of t, and prints what became of them. A case that differs is
+// played once more: on a busy machine a command may wait for so long that a frame says so.
+// TROUPE_CASES is a
 // regular expression: only cases whose names match it are played.
 func (s *Suite) Play(t *testing.T, cases []*Case) {
 	t.Helper()
@@ -75,7 +77,11 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 	for range max(1, s.Workers) { // most of a case is waiting: more of them than t.Parallel has
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(played)); i = next.Add(1) - 1 {
-				outcomes[i].first, outcomes[i].rows, outcomes[i].all = s.compare(t, played[i], table)
+				o := &outcomes[i]
+				o.first, o.rows, o.all = s.compare(t, played[i], table)
+				if _, known := notYet[played[i].Name]; o.first != "" && !known {
+					o.first, o.rows, o.all = s.compare(t, played[i], table)
+				}
 				close(outcomes[i].done)
 			}
 		})
