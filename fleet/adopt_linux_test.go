@@ -134,11 +134,12 @@ func (k *container) Kill() error {
 }
 
 func (k *container) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
-	for len(k.processes()) > 0 {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	for empty := 0; empty < 5; empty++ { // a process that begins another program has no environment for a moment
 		for _, pid := range k.processes() {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			empty = -1
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
