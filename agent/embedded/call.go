@@ -37,7 +37,8 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 	if t.up != nil {
 		purpose = "subagent"
 	}
-	if err := t.choose(l, purpose); err != nil {
+	chosen, err := t.choose(l, l.Strand(), purpose)
+	if t.chosen = chosen; err != nil {
 		return nil, err
 	}
 	var done attempts
@@ -63,8 +64,8 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 			return a, nil
 		}
 		l.DropMessage()
-		if t.fallback.changes(e) {
-			done, t.chosen = attempts{}, choice{}
+		if t.chosen == (choice{}) && t.fallback.changes(e) { // what the host has chosen is not replaced
+			done = attempts{}
 			continue
 		}
 		if done.atOnce(e, a) {
@@ -197,10 +198,7 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 
 // stream makes a request, and gives its events.
 func (t *talk) stream(l *agent.Lane, r *model.Request) iter.Seq2[[]*model.Event, error] {
-	from := t.cfg.Model
-	if t.chosen.own != nil {
-		from = t.chosen.own
-	}
+	from := t.from(t.chosen)
 	return agent.Receive(l.Strand(), maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
 		return from.Stream(ctx, r, emit)
 	})

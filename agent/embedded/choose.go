@@ -20,29 +20,30 @@ type choice struct {
 	own   model.Model // the user's endpoint; nil: that of the backend
 }
 
-// choose asks the host which model makes a call, as qodercli does. purpose is main, subagent
-// or compact. An answer that cannot be followed fails the call.
-func (t *talk) choose(l *agent.Lane, purpose string) error {
-	t.chosen = choice{}
+// choose asks the host which model makes a call, as qodercli does. purpose is main, subagent,
+// compact or web_fetch. An answer that cannot be followed fails the call.
+func (t *talk) choose(l *agent.Lane, s *agent.Strand, purpose string) (choice, error) {
+	var c choice
 	if !t.asksModel {
-		return nil
+		return c, nil
 	}
+	name := t.unchosen(l)
 	request := agent.Object{
-		"type": "get_model_policy", "subtype": "get_model_policy", "sessionId": l.SessionID(), "purpose": purpose, "resolvedModel": t.model(l),
+		"type": "get_model_policy", "subtype": "get_model_policy", "sessionId": l.SessionID(), "purpose": purpose, "resolvedModel": name,
 		"models": []any{agent.Object{"value": l.Model(), "displayName": l.Model()}},
 	}
 	if tokens := t.tokens(); tokens > 0 {
 		request["estimatedInputTokens"] = tokens
-		if window := t.window(t.model(l)); window > 0 {
+		if window := t.window(name); window > 0 {
 			request["contextUsage"] = min(float64(tokens)/float64(window), 1)
 		}
 	}
 	if id := l.AgentID(); id != "" {
 		request["agentId"], request["agentType"] = id, t.kind.name
 	}
-	answer, err := l.Strand().Ask(request, 0) // the host has a limit
+	answer, err := s.Ask(request, 0) // the host has a limit
 	if err != nil {
-		return err
+		return c, err
 	}
 	var reply protocol.ModelPolicyReply
 	if answer.OK {
@@ -59,16 +60,23 @@ func (t *talk) choose(l *agent.Lane, purpose string) error {
 		err = errors.New("it has parameters, which this agent does not pass on")
 	}
 	if err == nil && reply.Model != nil {
-		t.chosen.model = *reply.Model
+		c.model = *reply.Model
 	}
 	if err == nil && reply.CustomModel != nil {
-		t.chosen.own, err = t.endpoint(reply.CustomModel)
+		c.own, err = t.endpoint(reply.CustomModel)
 	}
 	if err != nil {
-		t.chosen = choice{}
-		return &model.Error{Class: model.Invalid, RetryAfter: -1, Final: true, Message: "the host's choice of the model failed: " + err.Error()}
+		return choice{}, &model.Error{Class: model.Invalid, RetryAfter: -1, Final: true, Message: "the host's choice of the model failed: " + err.Error()}
 	}
-	return nil
+	return c, nil
+}
+
+// from is where the request of a call goes.
+func (t *talk) from(c choice) model.Model {
+	if c.own != nil {
+		return c.own
+	}
+	return t.cfg.Model
 }
 
 // endpoint is the user's. It has the API of the backend's: the conversation is encoded for that

@@ -65,6 +65,18 @@ func TestTheHostChoosesTheModel(t *testing.T) {
 	}
 }
 
+// A model that the host has chosen is not replaced by a fallback: the call was to go nowhere else.
+func TestAChosenModelIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	p, o := plays(t, messagesAPI(), failing(model.Quota, 402), saying("x"))
+	o.FallbackModel, o.ResolveModelTimeout = "b", -1
+	o.ResolveModel = func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+		return sdk.UseModel("a"), nil
+	}
+	assert.True(t, ask(t, open(t, o), mine).IsError)
+	assert.Equal(t, []string{"a"}, p.models())
+}
+
 // The user's endpoint gets the call, with the user's key.
 func TestTheUsersOwnModel(t *testing.T) {
 	t.Parallel()

@@ -292,7 +292,8 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte) (*answer, error) {
 		return &a, err
 	}
 	defer func(before choice) { t.chosen = before }(t.chosen)
-	if err := t.choose(l, "compact"); err != nil {
+	var err error
+	if t.chosen, err = t.choose(l, l.Strand(), "compact"); err != nil {
 		return &a, err
 	}
 	r, err := t.request(l)

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -13,10 +14,15 @@ import (
 // what it says. It counts in what the session has used and cost, and as no turn. The error is a
 // *model.Error, or why nothing more may be asked.
 func (t *talk) consult(l *agent.Lane, s *agent.Strand, blocks []model.Block) (string, error) {
+	chosen, err := t.choose(l, s, "web_fetch")
+	if err != nil {
+		return "", err
+	}
+	name := cmp.Or(chosen.model, t.unchosen(l))
 	r := &model.Request{
-		Model: l.Model(), System: []string{asideSystem}, MaxTokens: t.maxTokens(l), User: l.SessionID(),
+		Model: name, System: []string{asideSystem}, MaxTokens: t.maxTokens(l), User: l.SessionID(),
 		Messages: [][]byte{t.cfg.Model.Codec().Message(&model.Message{Role: model.User, Blocks: blocks})},
-		Effort:   t.thinks(l.Model()), ThinkingTokens: t.thinking,
+		Effort:   t.thinks(name), ThinkingTokens: t.thinking,
 	}
 	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil {
 		return "", &noPriceError{r.Model}
@@ -26,7 +32,7 @@ func (t *talk) consult(l *agent.Lane, s *agent.Strand, blocks []model.Block) (st
 			return "", err
 		}
 		began := t.seams.Clock.Now()
-		said, err := t.asked(l, s, r)
+		said, err := t.asked(l, s, t.from(chosen), r)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		refused, ok := errors.AsType[*model.Error](err)
 		if err == nil || !ok || attempt > t.retries || !again(refused) {
@@ -39,12 +45,12 @@ func (t *talk) consult(l *agent.Lane, s *agent.Strand, blocks []model.Block) (st
 }
 
 // asked makes one request.
-func (t *talk) asked(l *agent.Lane, s *agent.Strand, r *model.Request) (string, error) {
+func (t *talk) asked(l *agent.Lane, s *agent.Strand, from model.Model, r *model.Request) (string, error) {
 	var said strings.Builder
 	var used model.Usage
 	failed := error(nil)
 	for batch, err := range agent.Receive(s, maxQueued, func(ctx context.Context, emit func(*model.Event) bool) error {
-		return t.cfg.Model.Stream(ctx, r, emit)
+		return from.Stream(ctx, r, emit)
 	}) {
 		for _, e := range batch {
 			switch {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -58,10 +59,10 @@ func (f *fallback) changes(e *model.Error) bool {
 }
 
 // model is the one of the next request.
-func (t *talk) model(l *agent.Lane) string {
-	if t.chosen.model != "" {
-		return t.chosen.model
-	}
+func (t *talk) model(l *agent.Lane) string { return cmp.Or(t.chosen.model, t.unchosen(l)) }
+
+// unchosen is the one of a request about which the host is not asked.
+func (t *talk) unchosen(l *agent.Lane) string {
 	if n := t.fallback.used; n > 0 {
 		return t.fallback.list[n-1]
 	}

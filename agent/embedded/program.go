@@ -71,6 +71,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	}
 	t.hands = newHands(l, seams, p.private)
 	t.hands.model, t.hands.name = p.cfg.Model, cmp.Or(lastOf(l.Args, "--model="), p.cfg.Name)
+	t.hands.countless = p.asksModel // the host has not chosen this endpoint for the text of files
 	t.hands.textOnly = func(name string) bool { return p.cfg.Profiles.Model(name).TextOnly }
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
 	t.hands.env = all.environ(t.hands.env)

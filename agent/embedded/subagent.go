@@ -175,6 +175,7 @@ func (t *talk) sub(l *agent.Lane, k *kind, call string, in agent.Object, backgro
 		c.box = boxes[1]
 	}
 	c.log.file.disk, c.log.opens = t.seams.Disk, c.hands.openLog
+	c.hands.countless = t.asksModel
 	c.log.takes, c.points = c.hands.takes, t.points
 	a := &sub{t: c, model: k.model, SubAgent: agent.SubAgent{
 		ID: l.NewAgentID(), ToolUseID: call, Description: str(in, "description"), Prompt: str(in, "prompt"), Type: k.name, Model: k.model,

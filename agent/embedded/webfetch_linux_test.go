@@ -18,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -88,6 +89,21 @@ func TestAPageIsFetched(t *testing.T) {
 	assert.Equal(t, "It is a page.", says(t, requests[2]))
 	assert.NotContains(t, string(requests[2].Body), "the secret of the page", "the conversation has the answer alone")
 	assert.Equal(t, []string{thePage}, web.urls())
+}
+
+// The host chooses the model that reads a page, too.
+func TestTheHostChoosesWhoReadsAPage(t *testing.T) {
+	t.Parallel()
+	s := surfs(t, aSite(), fetch(thePage), modeltest.Say(modeltest.Text("It is a page.")), modeltest.Say(modeltest.Text("done")))
+	s.o.ResolveModelTimeout = -1
+	s.o.ResolveModel = func(_ context.Context, r *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+		return sdk.UseModel("for-" + r.Purpose), nil
+	}
+	s = s.open(t)
+	result(t, s)
+	for i, r := range s.requests(t, 3) {
+		assert.Contains(t, string(r.Body), `"model":"for-`+[]string{"main", "web_fetch", "main"}[i]+`"`)
+	}
 }
 
 // Without a rule that allows it, there is no WebFetch; a rule allows what it says.
