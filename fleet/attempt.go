@@ -68,6 +68,7 @@ type attempt struct {
 	proved   time.Time                 // when the machine was last notified that the model's API works
 	waits    *kernel.Promise[struct{}] // settled if the attempt was interrupted because a call waits for a person
 	judged   string                    // looked of the workspace after its last verification; "": not looked at
+	acted    bool                      // a tool was called since then that does more than read
 	report
 }
 

@@ -89,9 +89,12 @@ func addFile(sum hash.Hash, name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// addTree adds the names, sizes and times of all files in a directory. Directories have no
-// time: a temporary file changes it.
+// addTree adds the names, sizes and times of all files in a directory, which may be a link.
+// Directories have no time: a temporary file changes it.
 func addTree(sum hash.Hash, dir string) error {
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target
+	}
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			_, _ = fmt.Fprintf(sum, "%q\n", name)

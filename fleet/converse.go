@@ -241,6 +241,7 @@ func (r *runner) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 		r.says(a, m)
 		for _, use := range sdk.ToolUses(m) {
 			a.ToolCalls++
+			a.acted = a.acted || !onlyReads(use.Name)
 			r.doing(a, use.Name)
 		}
 	}

@@ -74,8 +74,9 @@ func (t *Task) prompts() []string { return append([]string{t.Prompt}, t.Turns...
 type Verify struct {
 	// Command is run by sh -c in the workspace. Exit code 0 accepts. Its environment is
 	// that of this process, with TROUPE_TASK, TROUPE_SLOT, TROUPE_PORT_BASE and TROUPE_FENCE.
-	// After Prompt it is not run again while no file of the workspace has changed: the verdict
-	// stays. A workspace of more than 50,000 files, and one of Job.CommandSpawner, counts as changed.
+	// After Prompt it is not run again, and the verdict stays, if the agent has called no tool but
+	// Read, Grep, Glob, LS, NotebookRead and TodoWrite, and no file of the workspace has changed.
+	// With Job.CommandSpawner it is always run again.
 	Command string `json:"command,omitempty"`
 	// Check decides in this process. An error is a failure of the infrastructure; a panic,
 	// too.

@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -61,8 +63,8 @@ func (r *runner) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, 
 	}
 	if v.Check == nil {
 		here := r.spaces.job.CommandSpawner == nil // its files are in c.Dir
-		if here && a.Verdict != nil && a.judged != "" && looked(c.Dir) == a.judged {
-			return *a.Verdict, nil // the answer to the feedback has changed no file
+		if here && a.Verdict != nil && a.judged != "" && !a.acted && looked(c.Dir) == a.judged {
+			return *a.Verdict, nil // the answer to the feedback has changed nothing
 		}
 		within := *a
 		within.shellLimit = limit
@@ -71,7 +73,7 @@ func (r *runner) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, 
 		if failed := (*commandFailed)(nil); err != nil && !errors.As(err, &failed) {
 			return said, &verifierFailed{err}
 		}
-		if here && v.rounds() > 0 {
+		if a.judged, a.acted = "", false; here && !said.OK && v.rounds() > 0 {
 			a.judged = looked(c.Dir)
 		}
 		return said, nil
@@ -95,6 +97,26 @@ func (r *runner) verify(ctx context.Context, a *attempt, c Candidate) (Verdict, 
 		verdict.Output = strings.ToValidUTF8(verdict.Output[len(verdict.Output)-maxOutput:], "")
 	}
 	return verdict, nil
+}
+
+// onlyReads reports whether calls of a tool change nothing. A command may change what is not in the
+// workspace: a commit of a worktree, a server, a file behind a link.
+func onlyReads(tool string) bool {
+	switch tool {
+	case "Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite":
+		return true
+	}
+	return false
+}
+
+// looked is a digest of the names, sizes, modes and times of all files in a directory, also of
+// those that git ignores. "": the directory cannot be read.
+func looked(dir string) string {
+	sum := sha256.New()
+	if err := addTree(sum, dir); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // feedback is the message that gives a rejection back to the agent.
