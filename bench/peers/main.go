@@ -66,7 +66,7 @@ func main() {
 		b.only = strings.Split(*only, ",")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := b.run(ctx, *install)
+	err := b.all(ctx, *install)
 	stop()
 	if err != nil {
 		log.Fatal(err)
@@ -98,7 +98,7 @@ type bench struct {
 	server *modelapi.Server
 }
 
-func (b *bench) run(ctx context.Context, install bool) (err error) {
+func (b *bench) all(ctx context.Context, install bool) (err error) {
 	if err := adopt(); err != nil {
 		return err
 	}

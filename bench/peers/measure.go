@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,19 +29,19 @@ type figures struct {
 // measure runs the task with a process for each session, at each number at once.
 func (b *bench) measure(ctx context.Context, p peer) ([]row, error) {
 	rows := []row{{name: p.name, version: p.version, kind: "a process each"}}
-	ways := []func(context.Context, peer, int) (figures, error){b.alone}
+	ways := []task{alone}
 	if p.serve != nil {
 		rows = append(rows, row{name: p.name, version: p.version, kind: "one process"})
-		ways = append(ways, b.served)
+		ways = append(ways, served)
 	}
-	for w, run := range ways {
+	for w, do := range ways {
 		each := 0.0
 		for _, n := range b.counts {
 			at := n
 			if room := available() * 0.6; w == 0 && each*float64(n) > room {
 				at = max(1, int(room/each))
 			}
-			f, err := b.median(ctx, p, at, run)
+			f, err := b.median(ctx, &p, at, do)
 			if err != nil {
 				return rows, fmt.Errorf("%s, %d at once: %w", rows[w].kind, at, err)
 			}
@@ -53,14 +54,14 @@ func (b *bench) measure(ctx context.Context, p peer) ([]row, error) {
 }
 
 // median is the median run of one at a time, and the only run of more.
-func (b *bench) median(ctx context.Context, p peer, n int, run func(context.Context, peer, int) (figures, error)) (figures, error) {
+func (b *bench) median(ctx context.Context, p *peer, n int, do task) (figures, error) {
 	rounds := 1
 	if n == 1 {
 		rounds = b.rounds
 	}
 	var all []figures
 	for range rounds {
-		f, err := run(ctx, p, n)
+		f, err := b.run(ctx, p, n, do)
 		if err != nil {
 			return f, err
 		}
@@ -95,9 +96,13 @@ func (b *bench) gone() error {
 	return errors.Join(reap(), os.RemoveAll(filepath.Join(b.dir, strconv.Itoa(b.sites))))
 }
 
-// alone has n processes do the task at the same time.
-func (b *bench) alone(ctx context.Context, p peer, n int) (f figures, err error) {
-	sites, dirs, err := b.places(&p, n, "")
+// task has the sessions do the task, at the same time. It returns when each began, and the kernel's
+// peak of the resident set of a session, or 0.
+type task func(ctx context.Context, sites []*site) (starts []time.Time, resident float64, err error)
+
+// run measures a task of n sessions.
+func (b *bench) run(ctx context.Context, p *peer, n int, do task) (f figures, err error) {
+	sites, dirs, err := b.places(p, n, "")
 	if err != nil {
 		return f, err
 	}
@@ -105,18 +110,30 @@ func (b *bench) alone(ctx context.Context, p peer, n int) (f figures, err error)
 	b.server.Reset()
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	before, began := cpu(), time.Now()
-	peak := sample()
-	starts, errs, residents := make([]time.Time, n), make([]error, n), make([]float64, n)
+	before, began, peak := cpu(), time.Now(), sample()
+	starts, resident, err := do(ctx, sites)
+	f.wall = time.Since(began)
+	f.mb = peak() / float64(n)
+	if err := errors.Join(err, reap(), context.Cause(ctx)); err != nil {
+		return f, err
+	}
+	f.cpu = (cpu() - before) / time.Duration(n)
+	f.atLeast(resident)
+	return f, b.read(&f, dirs, starts)
+}
+
+// alone has a process for each session.
+func alone(ctx context.Context, sites []*site) (starts []time.Time, resident float64, err error) {
+	n := len(sites)
+	errs, residents := make([]error, n), make([]float64, n)
 	var wg sync.WaitGroup
 	for i, s := range sites {
-		cmd := p.alone(s)
+		cmd := s.peer.alone(s)
 		out := &tail{}
 		cmd.Stdout, cmd.Stderr = out, out
 		cmd.WaitDelay = time.Second
-		starts[i] = time.Now()
-		if err := cmd.Start(); err != nil {
-			errs[i] = err
+		starts = append(starts, time.Now())
+		if errs[i] = cmd.Start(); errs[i] != nil {
 			break
 		}
 		stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
@@ -129,19 +146,10 @@ func (b *bench) alone(ctx context.Context, p peer, n int) (f figures, err error)
 		})
 	}
 	wg.Wait()
-	f.wall = time.Since(began)
-	f.mb = peak() / float64(n)
-	if err := errors.Join(reap(), context.Cause(ctx)); err != nil {
-		return f, err
-	}
-	f.cpu = (cpu() - before) / time.Duration(n)
-	if err := first(errs); err != nil {
-		return f, err
-	}
 	if n == 1 {
-		f.atLeast(residents[0])
+		resident = residents[0]
 	}
-	return f, b.read(&f, dirs, func(i int) time.Time { return starts[i] })
+	return starts, resident, cmp.Or(errs...)
 }
 
 // atLeast replaces what the samples have missed by the kernel's peak of the only process.
@@ -152,28 +160,20 @@ func (f *figures) atLeast(resident float64) {
 }
 
 // read adds what the server has seen.
-func (b *bench) read(f *figures, dirs []string, began func(i int) time.Time) error {
+func (b *bench) read(f *figures, dirs []string, starts []time.Time) error {
 	all, bytes, err := seen(b.server.Requests(), dirs)
 	if err != nil {
 		return err
 	}
 	var waits []time.Duration
 	for i, t := range all {
-		waits = append(waits, t.first.Sub(began(i)))
+		waits = append(waits, t.first.Sub(starts[i]))
 		f.firstBytes = max(f.firstBytes, t.firstBytes)
 	}
 	slices.Sort(waits)
 	f.first = waits[len(waits)/2]
 	f.kb = float64(bytes) / 1024 / float64(len(dirs))
 	return nil
-}
-
-func first(errs []error) error {
-	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-	if i < 0 {
-		return nil
-	}
-	return errs[i]
 }
 
 // sample looks at the memory of all processes below this one until the peak is asked for.
@@ -196,13 +196,22 @@ func sample() (peak func() float64) {
 }
 
 // tail keeps the last of what is written to it.
-type tail struct{ b []byte }
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
 
 func (t *tail) Write(p []byte) (int, error) {
 	const keep = 8 << 10
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
 	t.b = t.b[max(0, len(t.b)-keep):]
 	return len(p), nil
 }
 
-func (t *tail) String() string { return string(t.b) }
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}

@@ -5,36 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 )
 
-// served has n sessions of one process do the task at the same time.
-func (b *bench) served(ctx context.Context, p peer, n int) (f figures, err error) {
-	sites, dirs, err := b.places(&p, n, "")
+// served has all sessions in one process.
+func served(ctx context.Context, sites []*site) (starts []time.Time, resident float64, err error) {
+	starts = slices.Repeat([]time.Time{time.Now()}, len(sites))
+	s, err := startServer(sites[0].peer.serve(sites[0]))
 	if err != nil {
-		return f, err
+		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, b.gone()) }()
-	b.server.Reset()
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	before, began := cpu(), time.Now()
-	peak := sample()
-	s, err := startServer(p.serve(sites[0]))
-	if err == nil {
-		err = s.tasks(ctx, sites)
-		s.close()
-	}
-	f.wall = time.Since(began)
-	f.mb = peak() / float64(n)
-	if err := errors.Join(err, reap()); err != nil {
-		return f, err
-	}
-	f.cpu = (cpu() - before) / time.Duration(n)
-	f.atLeast(peakOf(s.cmd.ProcessState) / float64(n))
-	return f, b.read(&f, dirs, func(int) time.Time { return began })
+	err = s.tasks(ctx, sites)
+	s.close()
+	return starts, peakOf(s.cmd.ProcessState) / float64(len(sites)), err
 }
 
 // tasks opens a session for each site, and has all of them do the task.

@@ -81,22 +81,20 @@ func parseStat(text string) (pid, parent int, cpu time.Duration, err error) {
 }
 
 // pss is the proportional set size of all processes below this one, in MB.
-func pss() float64 {
-	var kb int64
+func pss() (mb float64) {
 	for pid := range tree() {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-		if err == nil { // else it has ended
-			kb += parsePSS(string(data))
-		}
+		data, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup") // if not, it has ended
+		mb += megabytes(string(data), "Pss")
 	}
-	return float64(kb) / 1024
+	return mb
 }
 
-func parsePSS(text string) int64 {
+// megabytes is the value of a line such as "Pss:  12 kB".
+func megabytes(text, key string) float64 {
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "Pss:"); ok {
-			kb, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return kb
+		if rest, ok := strings.CutPrefix(line, key+":"); ok {
+			kb, _ := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
+			return kb / 1024
 		}
 	}
 	return 0
@@ -144,13 +142,7 @@ func reap() error {
 // available is the memory that processes can still have, in MB; 0: it is not known.
 func available() float64 {
 	data, _ := os.ReadFile("/proc/meminfo")
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kb, _ := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 64)
-			return kb / 1024
-		}
-	}
-	return 0
+	return megabytes(string(data), "MemAvailable")
 }
 
 // peakOf is the peak of a process's resident set as the kernel has it, in MB.

@@ -3,7 +3,6 @@ package modelapi_test
 import (
 	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -13,28 +12,13 @@ import (
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 )
 
-func chat(t *testing.T, s *modelapi.Server, body string) string {
-	t.Helper()
-	resp, err := http.Post(s.URL()+"/v1/chat/completions", "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer func() { _ = resp.Body.Close() }()
-	all, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode, "%s", all)
-	return string(all)
-}
-
 func TestChatCompletions(t *testing.T) {
 	t.Parallel()
 	s := start(t, modelapi.Config{})
 	const tools = `"tools":[{"type":"function","function":{"name":"Bash"}}]`
-	first := chat(t, s, `{"model":"m","stream":true,"stream_options":{"include_usage":true},`+tools+`,"messages":[{"role":"system","content":"Be short."},{"role":"user","content":"go [[scn:bash]]"}]}`)
+	first := at(t, s, "/v1/chat/completions", `{"model":"m","stream":true,"stream_options":{"include_usage":true},`+tools+`,"messages":[{"role":"system","content":"Be short."},{"role":"user","content":"go [[scn:bash]]"}]}`)
 	var deltas []string
-	for line := range strings.Lines(first) {
-		data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
-		if !ok {
-			continue
-		}
+	for _, data := range datas(first) {
 		if data == "[DONE]" {
 			deltas = append(deltas, data)
 			continue
@@ -62,7 +46,7 @@ func TestChatCompletions(t *testing.T) {
 		`{}tool_calls`, "[DONE]",
 	}, deltas)
 
-	second := chat(t, s, `{"model":"m","messages":[{"role":"user","content":"go [[scn:bash]]"},
+	second := at(t, s, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"go [[scn:bash]]"},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"Bash","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"a","content":"hi"}]}`)
 	assert.Contains(t, second, `"message":{"role":"assistant","content":"Bash done."},"finish_reason":"stop"`)
