@@ -1,6 +1,7 @@
 package troupenats
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -20,10 +21,10 @@ type Config struct {
 	// server, so that a restart of that server ends no lease.
 	TTL time.Duration
 	// Replicas is how many servers keep the job, when it is made. Default: 0, which is 3 on a
-	// cluster and 1 on a single server. A cluster needs 3 or 5.
+	// cluster and 1 on a single server. A cluster needs 3 to 5.
 	Replicas int
-	// Above is a number that the fences of the job are above, when it is made: the highest
-	// one that the job has had on servers that are lost. Default: 0.
+	// Above is a number that the fences of the job are above: the highest one that the job has had
+	// on servers that are lost. A job that was made anew without it is refused. Default: 0.
 	Above uint64
 	// Try is how long one request may take before it is made again. Default: 0, 3 s.
 	Try time.Duration
@@ -39,8 +40,17 @@ var (
 	taskID  = regexp.MustCompile(`^[A-Za-z0-9._#-]{1,256}$`)
 )
 
-// complete returns the configuration with its defaults, for the servers of a connection.
-func (c Config) complete(nc *nats.Conn) (Config, error) {
+// complete returns the configuration with its defaults, for the servers of a connection. A
+// connection that is coming back does not know them: it is waited for.
+func (c Config) complete(ctx context.Context, nc *nats.Conn) (Config, error) {
+	for !nc.IsConnected() {
+		if nc.IsClosed() {
+			return c, explain("connection", nats.ErrConnectionClosed)
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return c, err
+		}
+	}
 	clustered := nc.ConnectedClusterName() != ""
 	if c.TTL == 0 {
 		if c.TTL = 5 * time.Minute; clustered {
@@ -65,6 +75,8 @@ func (c Config) complete(nc *nats.Conn) (Config, error) {
 		return c, &Error{"Config.TTL", fmt.Errorf("%w: %v", ErrConfig, c.TTL), "take whole seconds, at least one"}
 	case c.Try < 0:
 		return c, &Error{"Config.Try", fmt.Errorf("%w: %v", ErrConfig, c.Try), "take 0 for 3 s"}
+	case c.Replicas < 0 || c.Replicas > 5:
+		return c, &Error{"Config.Replicas", fmt.Errorf("%w: %d", ErrConfig, c.Replicas), "take 0, which is 3 on a cluster, or at most 5"}
 	case clustered && c.Replicas < 3:
 		return c, &Error{"Config.Replicas", fmt.Errorf("%w: %d", ErrReplicas, c.Replicas), "take 0 for 3"}
 	case old(nc.ConnectedServerVersion()):
@@ -86,8 +98,8 @@ func old(version string) bool {
 }
 
 // Connect connects to servers: addresses as nats://host:port, with commas between them. A
-// server must be there; a connection that is lost later tries without a limit to come back, and one that
-// is silent for 20 to 30 s is lost. options override that. Close it after what uses it.
+// server must be there; a connection that is lost later tries without a limit to come back, and one
+// that is silent for 20 to 30 s is lost. options override that. Close it after what uses it.
 func Connect(urls string, options ...nats.Option) (*nats.Conn, error) {
 	nc, err := nats.Connect(urls, append([]nats.Option{nats.Name("troupe"), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.PingInterval(10 * time.Second)}, options...)...)
 	if err != nil {

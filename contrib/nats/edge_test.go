@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,11 +129,20 @@ func TestStreamsThatAreRefused(t *testing.T) {
 			assert.NotEmpty(t, says.Do)
 		})
 	}
-	require.ErrorIs(t, refuse("s", jetstream.StreamConfig{AllowMsgTTL: true, Replicas: 1}, true, false), ErrReplicas)
+	require.ErrorIs(t, refuse("s", jetstream.StreamConfig{AllowMsgTTL: true, MaxMsgsPerSubject: 1, Replicas: 1}, true, false), ErrReplicas)
+	for _, c := range []jetstream.ObjectStoreConfig{{Storage: jetstream.MemoryStorage}, {TTL: time.Hour}} {
+		j := job()
+		c.Bucket = bucket(j)
+		_, err := js.CreateObjectStore(t.Context(), c)
+		require.NoError(t, err)
+		_, err = Open(t.Context(), nc, Config{Job: j})
+		require.ErrorIs(t, err, ErrSettings)
+		require.ErrorContains(t, err, objectStream(j))
+	}
 }
 
 // served is a server that only says which one it is.
-func served(t *testing.T, info string) *nats.Conn {
+func served(t *testing.T, info string, options ...nats.Option) *nats.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
 	require.NoError(t, err)
@@ -149,10 +159,20 @@ func served(t *testing.T, info string) *nats.Conn {
 			}
 		}
 	}()
-	nc, err := Connect("nats://" + l.Addr().String())
+	nc, err := Connect("nats://"+l.Addr().String(), options...)
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	return nc
+}
+
+// failingOnce does not connect the first time.
+type failingOnce struct{ failed atomic.Bool }
+
+func (d *failingOnce) Dial(to, address string) (net.Conn, error) {
+	if !d.failed.Swap(true) {
+		return nil, errors.New("not yet")
+	}
+	return net.Dial(to, address) //nolint:noctx // that is the interface
 }
 
 func TestServersThatAreRefused(t *testing.T) {
@@ -163,6 +183,16 @@ func TestServersThatAreRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "2.10.29")
 	_, err = OpenFiles(ctx, served(t, `"version":"2.11.0","cluster":"c"`), Config{Job: "j", Replicas: 1})
 	require.ErrorIs(t, err, ErrReplicas)
+	// A connection that is still coming back does not know its servers.
+	late := []nats.Option{nats.RetryOnFailedConnect(true), nats.ReconnectWait(300 * time.Millisecond), nats.SetCustomDialer(&failingOnce{})}
+	within, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	nc := served(t, `"version":"2.10.29"`, late...)
+	_, err = Open(within, nc, Config{Job: "j"})
+	require.ErrorIs(t, err, ErrOldServer)
+	nc.Close()
+	_, err = Open(ctx, nc, Config{Job: "j"})
+	require.ErrorIs(t, err, nats.ErrConnectionClosed)
 	for version, want := range map[string]bool{"1.4.1": true, "2.9.0": true, "2.11.0-RC.1": false, "2.15.2": false, "3.0.0": false, "dev": false} {
 		assert.Equal(t, want, old(version), version)
 	}
@@ -171,10 +201,12 @@ func TestServersThatAreRefused(t *testing.T) {
 func TestConfigsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	nc := single(t)(t, newNetwork())
-	for _, c := range []Config{{}, {Job: "a.b"}, {Job: strings.Repeat("x", 65)}, {Job: "j", TTL: time.Millisecond}, {Job: "j", TTL: 1500 * time.Millisecond}, {Job: "j", Try: -1}} {
+	for _, c := range []Config{{}, {Job: "a.b"}, {Job: strings.Repeat("x", 65)}, {Job: "j", TTL: time.Millisecond}, {Job: "j", TTL: 1500 * time.Millisecond}, {Job: "j", Try: -1}, {Job: "j", Replicas: 6}, {Job: "j", Replicas: -1}} {
 		_, err := Open(t.Context(), nc, c)
 		require.ErrorIs(t, err, ErrConfig, "%+v", c)
 	}
+	_, err := Open(t.Context(), nc, Config{Job: "j", Replicas: 3, silence: 100 * time.Millisecond})
+	require.ErrorContains(t, err, "single server")
 	q := opened(t, nc, Config{Job: job()})
 	assert.Equal(t, 5*time.Minute, q.cfg.TTL, "of a single server")
 	for _, id := range []string{"", "a b", "a*", ">", "ü", strings.Repeat("x", 257)} {
@@ -223,6 +255,9 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, err)
 	assert.Greater(t, higher.Fence, l.Fence)
 	require.ErrorIs(t, q.check(ctx), ErrGone, "it is another one")
+	_, err = Open(ctx, nc, Config{Job: name, Above: higher.Fence + 1})
+	require.ErrorIs(t, err, ErrSettings, "its fences are lower")
+	opened(t, nc, Config{Job: name, Above: higher.Fence})
 }
 
 // A program that opens a queue whose last message was a lease that has ended does not wait for it.
@@ -243,15 +278,29 @@ func TestTheLastMessageHasEnded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A file that has no room is refused, and what is there stays. A result waits for room.
-func TestFullServer(t *testing.T) {
+// A file that has no room is refused, and what is there stays. A result waits for room. The room
+// is the server's, or the account's.
+func TestFull(t *testing.T) {
 	t.Parallel()
-	s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20, MaxPayload: 1 << 20})
-	require.NoError(t, err)
-	t.Cleanup(s.Stop)
-	nc, err := s.Connect()
-	require.NoError(t, err)
-	t.Cleanup(nc.Close)
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		s, err := embedded.Start(embedded.Config{Dir: t.TempDir(), MaxStore: 2 << 20, MaxPayload: 1 << 20})
+		require.NoError(t, err)
+		t.Cleanup(s.Stop)
+		nc, err := s.Connect()
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		noRoomOn(t, nc)
+	})
+	t.Run("account", func(t *testing.T) {
+		t.Parallel()
+		url := configured(t, `accounts { A: { jetstream: { max_file: 2MB }, users: [ { user: a, password: a } ] } }`)
+		noRoomOn(t, userOf(t, url, "a"))
+	})
+}
+
+func noRoomOn(t *testing.T, nc *nats.Conn) {
+	t.Helper()
 	ctx, other := t.Context(), job()
 	f, err := OpenFiles(ctx, nc, Config{Job: other})
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Errors, to be matched with errors.Is. Each comes in an [*Error]. A job whose queue returns
-// one of them stops with fleet.StopQueue and can be resumed.
+// Errors, to be matched with errors.Is. Each comes in an [*Error], as nats.ErrPermissionViolation
+// does. A job whose queue returns one of them stops with fleet.StopQueue and can be resumed.
 var (
 	// ErrConfig says that a [Config] is wrong, or the id of a task.
 	ErrConfig = errors.New("this is not a valid configuration")
@@ -50,7 +50,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Codes of JetStream that nats.go has no error for.
 const (
-	noPeers jetstream.ErrorCode = 10005
+	noPeers      jetstream.ErrorCode = 10005
+	notClustered jetstream.ErrorCode = 10074 // replicas on a single server, or one that still starts
 	// wrongSequence and writeInProcess are those of a compare-and-swap that failed. The second
 	// one says that another write of the subject is under way, perhaps an earlier try.
 	wrongSequence  jetstream.ErrorCode = 10071
@@ -87,7 +88,7 @@ func silent(err error) bool {
 }
 
 // fatal reports whether a further try cannot help: the connection is closed, the message is too
-// large, permissions are missing, or the servers say that the request is wrong (4xx).
+// large, permissions are missing, or the servers say that the request is wrong.
 func fatal(err error) bool {
 	for _, never := range []error{nats.ErrConnectionClosed, nats.ErrMaxPayload, nats.ErrPermissionViolation, nats.ErrAuthorization} {
 		if errors.Is(err, never) {
@@ -99,7 +100,7 @@ func fatal(err error) bool {
 		return false
 	}
 	switch e := js.APIError(); e.ErrorCode {
-	case wrongSequence, writeInProcess:
+	case wrongSequence, writeInProcess, accountIsFull:
 		return false
 	case jetstream.JSErrCodeJetStreamNotEnabledForAccount:
 		return true
@@ -121,9 +122,9 @@ func explain(where string, err error) error {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return &Error{where, err, "use a connection that reconnects without a limit, as Connect makes it, and close it after the queue"}
 	case errors.Is(err, nats.ErrMaxPayload):
-		return &Error{where, err, "give all servers of the cluster the same max_payload"}
+		return &Error{where, err, "raise max_payload, to the same on all servers"}
 	case errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrAuthorization):
-		return &Error{where, err, "the user of this connection needs troupe.> and $JS.API.>"}
+		return &Error{where, err, "the user of this connection must publish to troupe.>, $JS.API.> and $O.>, and subscribe to _INBOX.>"}
 	}
 	return &Error{where, err, ""}
 }

@@ -32,7 +32,7 @@ var _ queue.Files = (*Files)(nil)
 // OpenFiles opens the files of a job, which are made if they are not there: stream
 // TROUPE_F_<job> and object store TROUPE_<job>. Its error is an [*Error], or that of ctx.
 func OpenFiles(ctx context.Context, nc *nats.Conn, cfg Config) (*Files, error) {
-	cfg, err := cfg.complete(nc)
+	cfg, err := cfg.complete(ctx, nc)
 	if err != nil {
 		return nil, err
 	}
@@ -45,14 +45,22 @@ func OpenFiles(ctx context.Context, nc *nats.Conn, cfg Config) (*Files, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.owns = append(s.owns, bucket(cfg.Job))
 	err = s.persist(ctx, cfg.Try, func(ctx context.Context) error {
-		var err error
 		want := jetstream.ObjectStoreConfig{Bucket: bucket(cfg.Job), Storage: jetstream.FileStorage, Replicas: cfg.Replicas, Compression: true}
+		var err error
 		s.objects, err = s.js.CreateObjectStore(ctx, want)
 		if errors.Is(err, jetstream.ErrBucketExists) || codeOf(err) == jetstream.JSErrCodeStreamNameInUse {
 			s.objects, err = s.js.ObjectStore(ctx, want.Bucket)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		stream, err := s.js.Stream(ctx, objectStream(cfg.Job))
+		if err != nil {
+			return err
+		}
+		return forgets(objectStream(cfg.Job), stream.CachedInfo().Config, nc.ConnectedClusterName() != "")
 	})
 	return s, err
 }
@@ -114,7 +122,7 @@ func (s *Files) object(ctx context.Context, name string, content io.ReadSeeker, 
 	})
 }
 
-// transfer is how long a try may take that moves so many bytes: a megabyte a second.
+// transfer is how long the first try may take that moves so many bytes: a megabyte a second.
 func (s *Files) transfer(bytes int64) time.Duration {
 	return 10*s.cfg.Try + time.Duration(bytes>>20)*time.Second
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,6 +18,7 @@ type link struct {
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	name   string
+	owns   []string // each subject that it publishes to has one of these in it
 	stream jetstream.Stream
 	made   time.Time // by the clock of the servers
 }
@@ -27,7 +30,7 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 	if err != nil {
 		return nil, &Error{want.Name, err, ""}
 	}
-	l := &link{cfg: cfg, nc: nc, js: js, name: want.Name}
+	l := &link{cfg: cfg, nc: nc, js: js, name: want.Name, owns: []string{want.Name, strings.TrimSuffix(want.Subjects[0], ">")}}
 	began := time.Now()
 	err = l.persist(ctx, cfg.Try, func(ctx context.Context) error {
 		var err error
@@ -36,6 +39,8 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 			l.stream, err = js.Stream(ctx, want.Name)
 		}
 		switch early := time.Since(began) < cfg.silence; {
+		case codeOf(err) == notClustered && !early:
+			return &Error{want.Name, err, "a single server keeps a job once: take 0 for Config.Replicas"}
 		case codeOf(err) == noPeers && early:
 			return fmt.Errorf("servers may still start: %v", err) //nolint:errorlint // it is not to be matched
 		case silent(err) && !early:
@@ -53,32 +58,40 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 
 // refuse says why a stream would lose results.
 func refuse(name string, c jetstream.StreamConfig, clustered, markers bool) error {
-	wrong := func(what string) error {
-		return &Error{name, fmt.Errorf("%w: %s", ErrSettings, what), "remove the stream, or change it, and open it again"}
-	}
 	switch {
 	case !c.AllowMsgTTL:
 		return &Error{name, fmt.Errorf("%w: its messages have no time to live", ErrOldServer), "replace the servers before 2.11, and remove the stream"}
+	case c.SubjectDeleteMarkerTTL > 0 && !markers:
+		return wrong(name, "delete markers (subject_delete_marker_ttl) remove results that were acknowledged")
+	case c.MaxMsgsPerSubject != 1:
+		return wrong(name, "max_msgs_per_subject is not 1")
+	case c.AllowDirect:
+		return wrong(name, "replicas that are behind answer (allow_direct)")
+	}
+	return forgets(name, c, clustered)
+}
+
+// forgets says why a stream, also that of an object store, would not keep what it has.
+func forgets(name string, c jetstream.StreamConfig, clustered bool) error {
+	switch {
 	case clustered && c.Replicas < 3:
 		return &Error{name, fmt.Errorf("%w: it has %d replicas", ErrReplicas, c.Replicas), "give the stream 3 replicas"}
-	case c.SubjectDeleteMarkerTTL > 0 && !markers:
-		return wrong("delete markers (subject_delete_marker_ttl) remove results that were acknowledged")
-	case c.MaxMsgsPerSubject != 1:
-		return wrong("max_msgs_per_subject is not 1")
 	case c.Storage != jetstream.FileStorage:
-		return wrong("it is in memory")
+		return wrong(name, "it is in memory")
 	case c.MaxAge > 0 || c.MaxMsgs > 0 || c.MaxBytes > 0 && c.Discard == jetstream.DiscardOld:
-		return wrong("its limits remove old messages")
-	case c.AllowDirect:
-		return wrong("replicas that are behind answer (allow_direct)")
+		return wrong(name, "its limits remove old messages")
 	}
 	return nil
+}
+
+func wrong(name, what string) error {
+	return &Error{name, fmt.Errorf("%w: %s", ErrSettings, what), "remove the stream, or change it, and open it again"}
 }
 
 // Remove removes a job from the servers: its queue and its files, with all results. Programs
 // that run it stop with [ErrGone]. A job that is not there is no error.
 func Remove(ctx context.Context, nc *nats.Conn, job string) error {
-	cfg, err := Config{Job: job}.complete(nc)
+	cfg, err := Config{Job: job}.complete(ctx, nc)
 	if err != nil {
 		return err
 	}
@@ -86,8 +99,8 @@ func Remove(ctx context.Context, nc *nats.Conn, job string) error {
 	if err != nil {
 		return &Error{job, err, ""}
 	}
-	for _, name := range []string{queueStream(job), filesStream(job), "OBJ_" + bucket(job)} {
-		l := &link{cfg: cfg, nc: nc, js: js, name: name}
+	for _, name := range []string{queueStream(job), filesStream(job), objectStream(job)} {
+		l := &link{cfg: cfg, nc: nc, js: js, name: name, owns: []string{name}}
 		err := l.persist(ctx, cfg.Try, func(ctx context.Context) error {
 			if err := js.DeleteStream(ctx, name); codeOf(err) != jetstream.JSErrCodeStreamNotFound {
 				return err
@@ -106,19 +119,44 @@ func queueStream(job string) string { return "TROUPE_Q_" + job }
 func filesStream(job string) string { return "TROUPE_F_" + job }
 func bucket(job string) string      { return "TROUPE_" + job }
 
+// objectStream is the stream of the bucket.
+func objectStream(job string) string { return "OBJ_" + bucket(job) }
+
 // retry is a request that is made until it has an answer.
 type retry struct {
 	*link
-	pause time.Duration
-	quiet time.Time // since when there was no listener
+	before error // the last one of the connection when it began
+	pause  time.Duration
+	quiet  time.Time // since when there was no listener
+}
+
+func (l *link) retry() retry { return retry{link: l, before: l.nc.LastError()} }
+
+// denied is the error of permissions that the connection has had since before, about what this
+// link needs. Such a request has no answer: the server reports it to the connection.
+func (l *link) denied(before error) error {
+	err := l.nc.LastError()
+	if !errors.Is(err, nats.ErrPermissionViolation) {
+		return nil
+	}
+	says := func(part string) bool { return strings.Contains(err.Error(), part) }
+	// The connection subscribes to answers once, at its first request.
+	inbox := l.nc.NewInbox()
+	if says(`Subscription to "`+inbox[:strings.LastIndexByte(inbox, '.')]) || err != before && slices.ContainsFunc(l.owns, says) { //nolint:errorlint // is it the same one?
+		return explain(l.name, err)
+	}
+	return nil
 }
 
 // again waits before the next try. Its error says why the request is not made again: ctx has ended,
 // or no answer can help.
 func (r *retry) again(ctx context.Context, err error) error {
+	denied := r.denied(r.before)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case denied != nil:
+		return denied
 	case fatal(err):
 		return explain(r.name, err)
 	case !silent(err):
@@ -151,9 +189,10 @@ func (l *link) check(ctx context.Context) error {
 }
 
 // persist repeats a request until it has an answer, ctx ends, or no answer can help. One try
-// takes as long as each at most.
+// takes as long as each at most; tries of what is large get twice as long each time, since the
+// network may be slow.
 func (l *link) persist(ctx context.Context, each time.Duration, request func(context.Context) error) error {
-	r := retry{link: l}
+	r := l.retry()
 	for {
 		try, cancel := context.WithTimeout(ctx, each)
 		err := request(try)
@@ -164,6 +203,9 @@ func (l *link) persist(ctx context.Context, each time.Duration, request func(con
 		var final *Error
 		if errors.As(err, &final) {
 			return err
+		}
+		if each > l.cfg.Try {
+			each *= 2
 		}
 		if err := r.again(ctx, err); err != nil {
 			return err
@@ -182,7 +224,7 @@ func (l *link) swap(ctx context.Context, subject string, expected uint64, r reco
 	if r.ttl > 0 {
 		options = append(options, jetstream.WithMsgTTL(r.ttl))
 	}
-	again := retry{link: l}
+	again := l.retry()
 	for {
 		try, cancel := context.WithTimeout(ctx, l.cfg.Try)
 		ack, err := l.js.PublishMsg(try, &nats.Msg{Subject: subject, Header: r.header(), Data: body}, options...)

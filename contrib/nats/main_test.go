@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
@@ -35,19 +37,57 @@ func TestMain(m *testing.M) {
 }
 
 func node(v []string) {
-	i, _ := strconv.Atoi(v[0])
 	base, _ := strconv.Atoi(v[1])
+	i, err := strconv.Atoi(v[0])
+	if err != nil {
+		serve(embedded.Config{Dir: v[2], Host: "127.0.0.1", Port: base})
+		return
+	}
 	c := &embedded.Cluster{Name: "troupe", Port: base + 10 + i}
 	for j := range 3 {
 		if j != i {
 			c.Routes = append(c.Routes, fmt.Sprintf("127.0.0.1:%d", base+10+j))
 		}
 	}
-	s, err := embedded.Start(embedded.Config{Name: fmt.Sprint("n", i), Dir: fmt.Sprintf("%s/n%d", v[2], i), Host: "127.0.0.1", Port: base + i, Cluster: c})
+	serve(embedded.Config{Name: fmt.Sprint("n", i), Dir: fmt.Sprintf("%s/n%d", v[2], i), Host: "127.0.0.1", Port: base + i, Cluster: c})
+}
+
+func serve(cfg embedded.Config) {
+	s, err := embedded.Start(cfg)
 	if err != nil {
 		panic(err)
 	}
 	s.Wait()
+}
+
+// process starts this program as a server, whose number is "alone" without a cluster.
+func process(t *testing.T, number any, port int, dir string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), exe)
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%v,%d,%s", nodeEnv, number, port, dir))
+	c.Stderr = os.Stderr
+	require.NoError(t, c.Start())
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	return c
+}
+
+// configured is a server with more configuration, in the syntax of its file.
+func configured(t *testing.T, more string) (url string) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "server.conf")
+	text := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q, sync_interval: always }\n%s", t.TempDir(), more)
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	o, err := server.ProcessConfigFile(name)
+	require.NoError(t, err)
+	o.NoSigs, o.NoLog = true, true
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	return s.ClientURL()
 }
 
 // servers connects a test; each connection has a network that can be cut.
@@ -81,17 +121,11 @@ func (p inProcess) InProcessConn() (net.Conn, error) {
 // three are three servers, each a process.
 func three(t *testing.T) servers {
 	t.Helper()
-	exe, err := os.Executable()
-	require.NoError(t, err)
 	const base = 15222
 	dir := t.TempDir()
 	var urls []string
 	for i := range 3 {
-		c := exec.CommandContext(t.Context(), exe)
-		c.Env = append(os.Environ(), fmt.Sprintf("%s=%d,%d,%s", nodeEnv, i, base, dir))
-		c.Stderr = os.Stderr
-		require.NoError(t, c.Start())
-		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		process(t, i, base, dir)
 		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", base+i))
 	}
 	return func(t *testing.T, n *network) *nats.Conn {

@@ -71,8 +71,11 @@ func (m *mirror) end(err error) {
 func (m *mirror) run() {
 	pause := 50 * time.Millisecond // each try may leave a consumer on the servers for a while
 	for m.ctx.Err() == nil {
-		began := time.Now()
+		began, before := time.Now(), m.q.nc.LastError()
 		err := m.read()
+		if denied := m.q.denied(before); denied != nil {
+			err = denied
+		}
 		if pause = min(2*pause, 2*time.Second); time.Since(began) > m.q.cfg.silence {
 			pause = 50 * time.Millisecond
 		}
@@ -137,7 +140,7 @@ func (m *mirror) took(subject string, r record) error {
 			return err
 		}
 		if err := json.Unmarshal(body, &tasks); err != nil {
-			return &Error{m.q.name, err, "message " + subject + " is none of this package's: remove the job"}
+			return &Error{m.q.name, err, "another program wrote message " + subject + ": remove the job"}
 		}
 	}
 	m.mu.Lock()

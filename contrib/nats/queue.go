@@ -38,7 +38,7 @@ var _ queue.Queue = (*Queue)(nil)
 // TROUPE_F_<job>, and object store TROUPE_<job>. It waits until the servers have a leader. Its
 // error is an [*Error], or that of ctx. Close ends the queue.
 func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
-	cfg, err := cfg.complete(nc)
+	cfg, err := cfg.complete(ctx, nc)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +49,9 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if last := q.stream.CachedInfo().State.LastSeq; last < cfg.Above {
+		return nil, wrong(q.name, fmt.Sprintf("its fences begin at %d, and not above %d (Config.Above)", last+1, cfg.Above))
 	}
 	if q.files, err = OpenFiles(ctx, nc, cfg); err != nil {
 		return nil, err

@@ -4,13 +4,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/agent-troupe/troupe/fleet/journal"
 )
 
 // Errors of [Start], to be matched with errors.Is.
@@ -19,7 +23,7 @@ var (
 	ErrConfig = errors.New("this is not a valid configuration")
 	// ErrOpen says that the server would let anybody in from other machines.
 	ErrOpen = errors.New("a server that other machines reach needs a token or client certificates")
-	// ErrStart says that the server does not start: its port or its directory may be in use.
+	// ErrStart says that the server does not start: its port or its directory is in use.
 	ErrStart = errors.New("the server does not start")
 )
 
@@ -63,6 +67,7 @@ type Cluster struct {
 type Server struct {
 	server *server.Server
 	token  string
+	lock   io.Closer // of Config.Dir
 }
 
 // Start starts a server, and returns when clients can connect. In a cluster a leader comes some
@@ -72,17 +77,36 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := server.NewServer(o)
+	lock, err := take(cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("nats server in %s: %w: %w", cfg.Dir, ErrStart, err)
 	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("nats server in %s: %w: %w", cfg.Dir, ErrStart, err)
+	}
+	running := &Server{s, cfg.Token, lock}
 	s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
-		s.Shutdown()
-		s.WaitForShutdown()
+		running.Stop()
 		return nil, fmt.Errorf("nats server in %s: %w: it does not listen on %s: is the port in use?", cfg.Dir, ErrStart, net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
 	}
-	return &Server{s, cfg.Token}, nil
+	return running, nil
+}
+
+// take locks the directory for this server until it stops or its process ends: two servers would
+// overwrite each other's streams.
+func take(dir string) (io.Closer, error) {
+	files := journal.Dir(dir)
+	if err := files.Mkdir("."); err != nil {
+		return nil, err
+	}
+	lock, err := files.Lock("server.lock", fmt.Sprintf("process %d", os.Getpid()))
+	if errors.Is(err, journal.ErrLocked) {
+		err = errors.New("another server has the directory")
+	}
+	return lock, err
 }
 
 func (c Config) options() (*server.Options, error) {
@@ -155,6 +179,7 @@ func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 func (s *Server) Stop() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	_ = s.lock.Close() // only a second Stop fails
 }
 
 // Wait waits until the server has ended.

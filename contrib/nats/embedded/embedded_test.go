@@ -50,6 +50,22 @@ func TestOnlyInside(t *testing.T) {
 	}
 }
 
+// Two servers would overwrite each other's streams, also two of one process.
+func TestADirectoryHasOneServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, err := embedded.Start(embedded.Config{Dir: dir})
+	require.NoError(t, err)
+	_, err = embedded.Start(embedded.Config{Dir: dir})
+	require.ErrorIs(t, err, embedded.ErrStart)
+	require.ErrorContains(t, err, "another server has the directory")
+	s.Stop()
+	s.Stop()
+	s, err = embedded.Start(embedded.Config{Dir: dir})
+	require.NoError(t, err)
+	s.Stop()
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir, cluster := t.TempDir(), &embedded.Cluster{Name: "c", Port: 1}
