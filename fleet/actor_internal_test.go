@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -80,8 +81,8 @@ type unextended struct {
 	leases atomic.Int64
 }
 
-func (*unextended) Extend(context.Context, queue.Lease) (queue.Lease, error) {
-	return queue.Lease{}, errors.New("no network")
+func (*unextended) Extend(_ context.Context, all ...queue.Lease) []error {
+	return slices.Repeat([]error{errors.New("no network")}, len(all))
 }
 
 func (u *unextended) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {

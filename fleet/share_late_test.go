@@ -27,12 +27,12 @@ func TestALeaseThatIsExtendedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 40 * time.Second})}
 		extensions := 0
-		q.extend = func(ctx context.Context, l queue.Lease) (queue.Lease, error) {
+		q.extend = func(ctx context.Context, l queue.Lease) error {
 			if extensions++; extensions > 1 {
-				return q.Queue.Extend(ctx, l)
+				return q.Queue.Extend(ctx, l)[0]
 			}
 			time.Sleep(24 * time.Second) // since a third of its time: seven eighths are over, and all of it is not
-			return q.Queue.Extend(context.WithoutCancel(ctx), l)
+			return q.Queue.Extend(context.WithoutCancel(ctx), l)[0]
 		}
 		began := time.Now()
 		var starts []time.Duration
@@ -115,7 +115,7 @@ func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 40 * time.Second})}
-		q.extend = func(context.Context, queue.Lease) (queue.Lease, error) { return queue.Lease{}, queue.ErrLeaseLost }
+		q.extend = func(context.Context, queue.Lease) error { return queue.ErrLeaseLost }
 		long := strings.Repeat("a long answer ", 10_000)
 		job := fast(fleet.Job{
 			Tasks: tasks(1), Out: t.TempDir(), Queue: q, Files: &slowFiles{Files: queue.DirFiles(t.TempDir())}, Worker: "one",

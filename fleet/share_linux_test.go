@@ -31,14 +31,13 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 	const ttl = 6 * time.Second // the lease is extended after 2 s of it
 	var stolen atomic.Bool
 	journalAt := ""
-	q.extend = func(_ context.Context, l queue.Lease) (queue.Lease, error) {
+	q.extend = func(context.Context, queue.Lease) error {
 		if len(alive(t, dir)) < 2 { // until the agent is there, and what it has started
-			l.TTL = ttl
-			return l, nil
+			return nil
 		}
 		journalAt = read(t, out, journal.Name)
 		stolen.Store(true)
-		return queue.Lease{}, queue.ErrLeaseLost
+		return queue.ErrLeaseLost
 	}
 	q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
 		if stolen.Load() {

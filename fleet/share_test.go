@@ -25,17 +25,21 @@ import (
 // tampered is a queue whose answers a test may change.
 type tampered struct {
 	queue.Queue
-	extend func(ctx context.Context, l queue.Lease) (queue.Lease, error)
+	extend func(ctx context.Context, l queue.Lease) error
 	finish func(ctx context.Context, l queue.Lease, result json.RawMessage) error
 	lease  func(ctx context.Context, task, worker string) (queue.Lease, error)
 	watch  func(ctx context.Context) iter.Seq2[queue.Change, error]
 }
 
-func (q *tampered) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
-	if q.extend != nil {
-		return q.extend(ctx, l)
+func (q *tampered) Extend(ctx context.Context, all ...queue.Lease) []error {
+	if q.extend == nil {
+		return q.Queue.Extend(ctx, all...)
 	}
-	return q.Queue.Extend(ctx, l)
+	var errs []error
+	for _, l := range all {
+		errs = append(errs, q.extend(ctx, l))
+	}
+	return errs
 }
 
 func (q *tampered) Finish(ctx context.Context, l queue.Lease, result json.RawMessage) error {
@@ -184,14 +188,14 @@ func TestAProgramLeaves(t *testing.T) {
 // counts is the other program's.
 func TestALostLease(t *testing.T) {
 	t.Parallel()
-	for name, extend := range map[string]func(context.Context, queue.Lease) (queue.Lease, error){
-		"it is lost": func(context.Context, queue.Lease) (queue.Lease, error) { return queue.Lease{}, queue.ErrLeaseLost },
-		"no answer": func(ctx context.Context, _ queue.Lease) (queue.Lease, error) {
+	for name, extend := range map[string]func(context.Context, queue.Lease) error{
+		"it is lost": func(context.Context, queue.Lease) error { return queue.ErrLeaseLost },
+		"no answer": func(ctx context.Context, _ queue.Lease) error {
 			<-ctx.Done()
-			return queue.Lease{}, ctx.Err()
+			return ctx.Err()
 		},
-		"errors": func(context.Context, queue.Lease) (queue.Lease, error) {
-			return queue.Lease{}, errors.New("no network")
+		"errors": func(context.Context, queue.Lease) error {
+			return errors.New("no network")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,8 +69,8 @@ func (s *shared) lease(ctx context.Context, r request) (l queue.Lease, sent time
 // extend asks for more time.
 func (s *shared) extend(e extend) extended {
 	sent := s.clock.Now()
-	l, err := s.job.Queue.Extend(s.calls, e.lease)
-	return extended{id: e.id, fence: e.lease.Fence, lease: l, sent: sent, lost: errors.Is(err, queue.ErrLeaseLost), err: err}
+	err := s.job.Queue.Extend(s.calls, e.lease)[0]
+	return extended{id: e.id, fence: e.lease.Fence, lease: e.lease, sent: sent, lost: errors.Is(err, queue.ErrLeaseLost), err: err}
 }
 
 // release gives a lease back. If that fails it ends by itself.

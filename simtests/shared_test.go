@@ -122,20 +122,28 @@ func (l link) Lease(ctx context.Context, task, worker string) (queue.Lease, erro
 	return l.queue.Lease(ctx, task, worker)
 }
 
-func (l link) Extend(ctx context.Context, of queue.Lease) (queue.Lease, error) {
+func (l link) Extend(ctx context.Context, all ...queue.Lease) []error {
+	var errs []error
+	for _, of := range all {
+		errs = append(errs, l.extend(ctx, of))
+	}
+	return errs
+}
+
+func (l link) extend(ctx context.Context, of queue.Lease) error {
 	if err := l.broken(); err != nil {
-		return queue.Lease{}, err
+		return err
 	}
 	switch l.Rand().IntN(8) {
 	case 0:
-		return queue.Lease{}, errNoNetwork
+		return errNoNetwork
 	case 1: // the queue has forgotten the member, and waits for the end of the lease
-		l.Note("%s loses the lease of %s", l.name, of.Task)
-		return queue.Lease{}, queue.ErrLeaseLost
+		l.World.Note("%s loses the lease of %s", l.name, of.Task)
+		return queue.ErrLeaseLost
 	case 2: // it takes too long
-		return queue.Lease{}, l.Runtime().Executor().Await(ctx, nil)
+		return l.Runtime().Executor().Await(ctx, nil)
 	}
-	return l.queue.Extend(ctx, of)
+	return l.queue.Extend(ctx, of)[0]
 }
 
 func (l link) Finish(ctx context.Context, of queue.Lease, result json.RawMessage) error {
@@ -143,7 +151,7 @@ func (l link) Finish(ctx context.Context, of queue.Lease, result json.RawMessage
 		return err
 	}
 	if l.Rand().IntN(20) == 0 { // the lease ends in this moment, and the task is free
-		l.Note("%s loses the lease of %s with its result", l.name, of.Task)
+		l.World.Note("%s loses the lease of %s with its result", l.name, of.Task)
 		if err := l.queue.Release(ctx, of); err != nil {
 			return err
 		}
@@ -176,7 +184,7 @@ func (l link) quicker(ctx context.Context, task string) {
 	if err != nil { // others want it, too
 		return
 	}
-	l.Note("another program finishes %s", task)
+	l.World.Note("another program finishes %s", task)
 	result := json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"failed","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"},"worker":"quick","fence":%d}`, task, of.Fence))
 	l.mu.Lock()
 	l.over[task] = result
@@ -196,6 +204,17 @@ func (l link) Release(ctx context.Context, of queue.Lease) error {
 		return err
 	}
 	return l.queue.Release(ctx, of)
+}
+
+func (l link) Note(ctx context.Context, of queue.Lease, note json.RawMessage) error {
+	if err := l.broken(); err != nil {
+		return err
+	}
+	return l.queue.Note(ctx, of, note)
+}
+
+func (l link) Decide(ctx context.Context, d queue.Decision) error {
+	return errors.Join(l.broken(), l.queue.Decide(ctx, d))
 }
 
 func (l link) Watch(ctx context.Context) iter.Seq2[queue.Change, error] { return l.queue.Watch(ctx) }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -83,12 +84,15 @@ func (q *Queue) Offer(ctx context.Context, tasks ...queue.Offer) error {
 	}
 	var news []offer
 	for _, o := range tasks {
+		if o.Result != nil {
+			return &Error{"Offer", fmt.Errorf("%w: a task with a result", errors.ErrUnsupported), "offer the task without it"}
+		}
 		if !taskID.MatchString(o.Task) {
 			return &Error{"Offer", fmt.Errorf("%w: the task's id %q", ErrConfig, o.Task), "take 1 to 256 letters, digits and . _ - #"}
 		}
 		hash, known := q.mirror.hash(o.Task)
 		if !known {
-			news = append(news, offer(o))
+			news = append(news, offer{o.Task, o.Hash})
 		} else if hash != o.Hash {
 			return fmt.Errorf("task %q: %w", o.Task, queue.ErrOtherHash)
 		}
@@ -169,10 +173,27 @@ func (q *Queue) Lease(ctx context.Context, task, worker string) (queue.Lease, er
 	}
 }
 
-// Extend implements queue.Queue.
-func (q *Queue) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
-	l.TTL = q.cfg.TTL
-	return l, q.replace(ctx, l, record{state: queue.Leased, worker: l.Worker, fence: l.Fence, ttl: q.cfg.TTL}, nil)
+// Extend implements queue.Queue. Each lease is one message.
+func (q *Queue) Extend(ctx context.Context, leases ...queue.Lease) []error {
+	errs := make([]error, len(leases))
+	var all sync.WaitGroup
+	for i, l := range leases {
+		all.Go(func() {
+			errs[i] = q.replace(ctx, l, record{state: queue.Leased, worker: l.Worker, fence: l.Fence, ttl: q.cfg.TTL}, nil)
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// Note implements queue.Queue. Notes are not kept yet: its error matches errors.ErrUnsupported.
+func (q *Queue) Note(context.Context, queue.Lease, json.RawMessage) error {
+	return &Error{"Note", errors.ErrUnsupported, ""}
+}
+
+// Decide implements queue.Queue. Decisions are not kept yet: its error matches errors.ErrUnsupported.
+func (q *Queue) Decide(context.Context, queue.Decision) error {
+	return &Error{"Decide", errors.ErrUnsupported, "decide in each program"}
 }
 
 // Finish implements queue.Queue. A result that is too large for a message is an object.

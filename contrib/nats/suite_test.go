@@ -67,6 +67,7 @@ func underTest(t *testing.T, connect servers) queuetest.Queue {
 		Half:   func() { time.Sleep(cfg.TTL/2 + 100*time.Millisecond) },
 		Again:  func(t *testing.T) queue.Queue { t.Helper(); return h.open(t, connect, newNetwork()) },
 		Cut:    n.cut,
+		Lacks:  []string{"Note", "Decide", "Result"},
 	}
 }
 

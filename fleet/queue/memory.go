@@ -32,15 +32,20 @@ type Memory struct {
 	fence    uint64 // of the last lease
 	tasks    map[string]*queued
 	order    []*queued
+	decided  []Decision
 	watchers []*watcher
 }
 
 // queued is a task of a Memory.
 type queued struct {
-	Offer
+	task   string
+	hash   string
 	lease  Lease // the last one, or zero
+	starts int
+	note   json.RawMessage
 	leased bool
 	result json.RawMessage // or nil if it is not over
+	by     uint64          // the fence of the lease that has finished it; 0: none, its result was offered
 	until  time.Time       // when the lease ends; zero: it does not
 	timer  session.Timer   // of until
 }
@@ -67,16 +72,26 @@ func (q *Memory) Offer(_ context.Context, tasks ...Offer) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, o := range tasks {
-		if t := q.tasks[o.Task]; t != nil && t.Hash != o.Hash {
+		if t := q.tasks[o.Task]; t != nil && t.hash != o.Hash {
 			return fmt.Errorf("task %q: %w", o.Task, ErrOtherHash)
 		}
 	}
 	for _, o := range tasks {
-		if q.tasks[o.Task] == nil {
-			t := &queued{Offer: o}
+		t := q.tasks[o.Task]
+		known := t != nil
+		if !known {
+			t = &queued{task: o.Task, hash: o.Hash}
 			q.tasks[o.Task] = t
 			q.order = append(q.order, t)
-			q.tell(t)
+		}
+		ends := o.Result != nil && t.result == nil
+		if ends {
+			q.free(t)
+			t.lease, t.result = Lease{Task: o.Task, Fence: o.Fence}, bytes.Clone(o.Result)
+			q.fence = max(q.fence, o.Fence)
+		}
+		if !known || ends {
+			q.tell(q.change(t))
 		}
 	}
 	return nil
@@ -98,27 +113,44 @@ func (q *Memory) Lease(_ context.Context, task, worker string) (Lease, error) {
 	q.fence++
 	t.lease, t.leased = Lease{Task: task, Worker: worker, Fence: q.fence}, true
 	q.prolong(t)
-	q.tell(t)
-	return t.lease, nil
+	q.tell(q.change(t))
+	l := t.lease
+	l.Starts, l.Note = t.starts, bytes.Clone(t.note)
+	return l, nil
 }
 
 // Extend implements [Queue].
-func (q *Memory) Extend(_ context.Context, l Lease) (Lease, error) {
+func (q *Memory) Extend(_ context.Context, leases ...Lease) []error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	errs := make([]error, len(leases))
+	for i, l := range leases {
+		t, err := q.held(l)
+		if errs[i] = err; err == nil {
+			q.prolong(t)
+		}
+	}
+	return errs
+}
+
+// Note implements [Queue].
+func (q *Memory) Note(_ context.Context, l Lease, note json.RawMessage) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t, err := q.held(l)
 	if err != nil {
-		return Lease{}, err
+		return err
 	}
-	q.prolong(t)
-	return t.lease, nil
+	t.starts, t.note = l.Starts, bytes.Clone(note)
+	q.tell(q.change(t))
+	return nil
 }
 
 // Finish implements [Queue].
 func (q *Memory) Finish(_ context.Context, l Lease, result json.RawMessage) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if t := q.tasks[l.Task]; t != nil && t.result != nil && t.lease.Fence == l.Fence {
+	if t := q.tasks[l.Task]; t != nil && t.result != nil && t.by == l.Fence && t.by != 0 {
 		return nil
 	}
 	t, err := q.held(l)
@@ -126,8 +158,8 @@ func (q *Memory) Finish(_ context.Context, l Lease, result json.RawMessage) erro
 		return err
 	}
 	q.free(t)
-	t.result = append(json.RawMessage{}, result...) // not nil
-	q.tell(t)
+	t.by, t.result = l.Fence, append(json.RawMessage{}, result...) // not nil
+	q.tell(q.change(t))
 	return nil
 }
 
@@ -140,7 +172,23 @@ func (q *Memory) Release(_ context.Context, l Lease) error {
 		return err
 	}
 	q.free(t)
-	q.tell(t)
+	q.tell(q.change(t))
+	return nil
+}
+
+// Decide implements [Queue].
+func (q *Memory) Decide(_ context.Context, d Decision) error {
+	d.At = d.At.Round(0).UTC()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.IndexFunc(q.decided, func(o Decision) bool { return o.ID == d.ID }); i >= 0 {
+		if q.decided[i] == d {
+			return nil
+		}
+		return fmt.Errorf("decision %q: %w", d.ID, ErrDecided)
+	}
+	q.decided = append(q.decided, d)
+	q.tell(Change{Decision: &d})
 	return nil
 }
 
@@ -151,6 +199,9 @@ func (q *Memory) Watch(ctx context.Context) iter.Seq2[Change, error] {
 		q.mu.Lock()
 		for _, t := range q.order {
 			w.pending = append(w.pending, q.change(t))
+		}
+		for _, d := range q.decided {
+			w.pending = append(w.pending, Change{Decision: &d})
 		}
 		q.watchers = append(q.watchers, w)
 		q.mu.Unlock()
@@ -216,7 +267,7 @@ func (q *Memory) prolong(t *queued) {
 		defer q.mu.Unlock()
 		if t.leased && t.lease.Fence == l.Fence && !q.valid(t) {
 			q.free(t)
-			q.tell(t)
+			q.tell(q.change(t))
 		}
 	})
 }
@@ -229,19 +280,22 @@ func (q *Memory) free(t *queued) {
 }
 
 func (q *Memory) change(t *queued) Change {
+	c := Change{Task: t.task, State: Free, Fence: t.lease.Fence}
 	switch {
 	case t.result != nil:
-		return Change{Task: t.Task, State: Over, Worker: t.lease.Worker, Fence: t.lease.Fence, Result: bytes.Clone(t.result)}
+		c.State, c.Worker, c.Result = Over, t.lease.Worker, bytes.Clone(t.result)
+		return c
 	case t.leased:
-		return Change{Task: t.Task, State: Leased, Worker: t.lease.Worker, Fence: t.lease.Fence}
+		c.State, c.Worker = Leased, t.lease.Worker
 	}
-	return Change{Task: t.Task, State: Free, Fence: t.lease.Fence}
+	c.Note = bytes.Clone(t.note)
+	return c
 }
 
 // tell gives a change to those who watch.
-func (q *Memory) tell(t *queued) {
+func (q *Memory) tell(c Change) {
 	for _, w := range q.watchers {
-		w.pending = append(w.pending, q.change(t))
+		w.pending = append(w.pending, c)
 		if w.news != nil {
 			close(w.news)
 			w.news = nil

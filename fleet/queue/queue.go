@@ -20,14 +20,19 @@ import (
 // A queue serves one job. Its size is that of the job: it forgets nothing.
 type Queue interface {
 	// Offer makes tasks known. A task that is known stays as it is, leased or over. If it
-	// was offered with another hash, the error matches [ErrOtherHash].
+	// was offered with another hash, the error matches [ErrOtherHash]. An offer with a result
+	// ends a task that is not over, and its lease.
 	Offer(ctx context.Context, tasks ...Offer) error
 	// Lease gives a task to a worker, at once or not at all. The error is a *[LeasedError]
 	// while another lease is valid, and matches [ErrFinished] or [ErrNotOffered].
 	Lease(ctx context.Context, task, worker string) (Lease, error)
-	// Extend returns the lease, whose TTL counts from this call. The error matches [ErrLeaseLost] if the
-	// lease is not valid any more.
-	Extend(ctx context.Context, l Lease) (Lease, error)
+	// Extend lets leases last their TTL from this call on. It returns one error for each lease,
+	// in their order: nil, or one that matches [ErrLeaseLost] if that lease is not valid any more.
+	Extend(ctx context.Context, leases ...Lease) []error
+	// Note keeps l.Starts and a note, in JSON, for the next lease of the task, in place of those
+	// before. The error matches [ErrLeaseLost] if the lease is not valid any more: then nothing is
+	// kept.
+	Note(ctx context.Context, l Lease, note json.RawMessage) error
 	// Finish ends a task with its result, which is a fleet.TaskResult in JSON. The error matches
 	// [ErrLeaseLost] if the lease is not valid any more: the result then counts for nothing. A
 	// second call with the lease that has finished the task does nothing.
@@ -35,9 +40,14 @@ type Queue interface {
 	// Release gives a task back without a result. The error matches [ErrLeaseLost] if the
 	// lease is not valid any more.
 	Release(ctx context.Context, l Lease) error
-	// Watch yields where each known task stands, and then what changes, until ctx ends or
-	// the loop does. It may leave out a change that a later one has made void, but no
-	// result. An error is yielded last; the end of ctx is not an error.
+	// Decide keeps a decision for all programs. It is durable when Decide returns nil. A second
+	// call with the same decision does nothing. The error matches [ErrDecided] if another
+	// decision has the ID.
+	Decide(ctx context.Context, d Decision) error
+	// Watch yields where each known task stands and all decisions, and then what changes, until
+	// ctx ends or the loop does. It may leave out a change that a later one has made void, but
+	// no result and no decision. Decisions come in the order in which they were made. An error is
+	// yielded last; the end of ctx is not an error.
 	Watch(ctx context.Context) iter.Seq2[Change, error]
 }
 
@@ -57,6 +67,10 @@ type Files interface {
 type Offer struct {
 	Task string // id; letters, digits and . _ - #
 	Hash string // of its content
+	// Result says that the task is over already: it is from a journal, for a queue that has lost
+	// it. nil: the task has no result.
+	Result json.RawMessage
+	Fence  uint64 // of Result
 }
 
 // Lease is the right to run a task.
@@ -69,15 +83,33 @@ type Lease struct {
 	// TTL is how long the lease lasts unless it is extended, from when the call that returned it
 	// began, by any clock. 0: it does not end by itself.
 	TTL time.Duration
+	// Starts is how often the task was started before, by all programs, and Note what its last
+	// holder has left: both as the last call of Note has kept them. Default: 0 and nil.
+	Starts int
+	Note   json.RawMessage
 }
 
-// Change says where a task stands.
+// Decision is what a person decides about a job, for all programs that share it. A queue keeps
+// it, and package fleet gives Op, Task and Arg their meanings.
+type Decision struct {
+	ID   string    `json:"id"` // letters, digits and . _ - #
+	Op   string    `json:"op"`
+	Task string    `json:"task,omitempty"`
+	Arg  string    `json:"arg,omitempty"`
+	By   string    `json:"by,omitempty"` // who has decided
+	At   time.Time `json:"at"`
+}
+
+// Change says where a task stands, or what was decided.
 type Change struct {
-	Task   string
-	State  State
-	Worker string          // that has the lease, or has finished the task; "" if it is free
-	Fence  uint64          // of its lease
-	Result json.RawMessage // of Over
+	// Decision is nil unless the change is a decision: then the other fields are zero.
+	Decision *Decision
+	Task     string
+	State    State
+	Worker   string          // that has the lease, or has finished the task; "" if it is free, or its result was offered
+	Fence    uint64          // of its lease, or of its result
+	Note     json.RawMessage // the last one of a task that is not over
+	Result   json.RawMessage // of Over
 }
 
 // State is where a task of a [Queue] stands.
@@ -100,6 +132,8 @@ var (
 	ErrNotOffered = errors.New("the task was not offered")
 	// ErrOtherHash says that the queue knows a task with another content.
 	ErrOtherHash = errors.New("the task has changed since it was offered")
+	// ErrDecided says that another decision has the same ID.
+	ErrDecided = errors.New("another decision has this id")
 )
 
 // LeasedError says that another worker has a task.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -68,11 +69,25 @@ func (r remote) Lease(ctx context.Context, task, worker string) (queue.Lease, er
 	return r.Queue.Lease(ctx, task, worker)
 }
 
-func (r remote) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
+func (r remote) Extend(ctx context.Context, all ...queue.Lease) []error {
 	if err := r.net.wait(ctx); err != nil {
-		return queue.Lease{}, err
+		return slices.Repeat([]error{err}, len(all))
 	}
-	return r.Queue.Extend(ctx, l)
+	return r.Queue.Extend(ctx, all...)
+}
+
+func (r remote) Note(ctx context.Context, l queue.Lease, note json.RawMessage) error {
+	if err := r.net.wait(ctx); err != nil {
+		return err
+	}
+	return r.Queue.Note(ctx, l, note)
+}
+
+func (r remote) Decide(ctx context.Context, d queue.Decision) error {
+	if err := r.net.wait(ctx); err != nil {
+		return err
+	}
+	return r.Queue.Decide(ctx, d)
 }
 
 func (r remote) Finish(ctx context.Context, l queue.Lease, result json.RawMessage) error {
@@ -116,13 +131,68 @@ func mutants(c *clock, right *queue.Memory) map[string]mutant {
 		"Watch drops what it cannot tell":    {queuetest.Queue{Queue: dropping{right}}, "a_Watch_loop_that_is_slow"},
 		"calls do not end without a network": {queuetest.Queue{Queue: deaf{remote{right, n}}, Cut: n.cut}, "no_network"},
 		"a lost network is a lost lease":     {queuetest.Queue{Queue: rash{remote{right, n}}, Cut: n.cut}, "no_network"},
+		"only the first lease is extended":   {queuetest.Queue{Queue: frugal{right}}, "each_of_many_leases"},
+		"a note ends with its lease":         {queuetest.Queue{Queue: forgetful{right}}, "a_note_outlives"},
+		"Note does not look at the lease":    {queuetest.Queue{Queue: open{right}}, "a_note_after_the_lease"},
+		"each decision counts":               {queuetest.Queue{Queue: fickle{right}}, "two_decisions_with_one_id"},
+		"offered results are dropped":        {queuetest.Queue{Queue: fresh{right}}, "a_result_is_offered_while"},
 	}
 }
 
 // lazy answers Extend by itself.
 type lazy struct{ queue.Queue }
 
-func (lazy) Extend(_ context.Context, l queue.Lease) (queue.Lease, error) { return l, nil }
+func (lazy) Extend(_ context.Context, all ...queue.Lease) []error { return make([]error, len(all)) }
+
+// frugal extends the first lease, and answers the others by itself.
+type frugal struct{ queue.Queue }
+
+func (f frugal) Extend(ctx context.Context, all ...queue.Lease) []error {
+	if len(all) < 2 {
+		return f.Queue.Extend(ctx, all...)
+	}
+	return append(f.Queue.Extend(ctx, all[0]), make([]error, len(all)-1)...)
+}
+
+// forgetful keeps a note no longer than its lease.
+type forgetful struct{ queue.Queue }
+
+func (f forgetful) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
+	l, err := f.Queue.Lease(ctx, task, worker)
+	l.Starts, l.Note = 0, nil
+	return l, err
+}
+
+// open keeps the note of a lease that is lost.
+type open struct{ queue.Queue }
+
+func (o open) Note(ctx context.Context, l queue.Lease, note json.RawMessage) error {
+	if err := o.Queue.Note(ctx, l, note); err != nil && !errors.Is(err, queue.ErrLeaseLost) {
+		return err
+	}
+	return nil
+}
+
+// fickle takes another decision with an ID for a repetition.
+type fickle struct{ queue.Queue }
+
+func (f fickle) Decide(ctx context.Context, d queue.Decision) error {
+	if err := f.Queue.Decide(ctx, d); !errors.Is(err, queue.ErrDecided) {
+		return err
+	}
+	return nil
+}
+
+// fresh does not take results that are offered.
+type fresh struct{ queue.Queue }
+
+func (f fresh) Offer(ctx context.Context, all ...queue.Offer) error {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Result = nil
+	}
+	return f.Queue.Offer(ctx, all...)
+}
 
 // hasty finishes a task in two steps.
 type hasty struct{ queue.Queue }
@@ -177,12 +247,14 @@ func (d deaf) Finish(ctx context.Context, l queue.Lease, result json.RawMessage)
 // rash takes a call that failed for a lease that is lost.
 type rash struct{ remote }
 
-func (r rash) Extend(ctx context.Context, l queue.Lease) (queue.Lease, error) {
-	longer, err := r.remote.Extend(ctx, l)
-	if err != nil {
-		err = queue.ErrLeaseLost
+func (r rash) Extend(ctx context.Context, all ...queue.Lease) []error {
+	errs := r.remote.Extend(ctx, all...)
+	for i := range errs {
+		if errs[i] != nil {
+			errs[i] = queue.ErrLeaseLost
+		}
 	}
-	return longer, err
+	return errs
 }
 
 const mutantEnv = "TROUPE_TEST_MUTANT"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,9 +42,7 @@ func outlives(t *testing.T, q Queue) {
 	l := lease(t, q, "a", "w1")
 	for range 3 {
 		q.Half()
-		longer, err := q.Extend(t.Context(), l)
-		require.NoError(t, err)
-		l = longer
+		require.NoError(t, q.extend(t, l))
 	}
 	q.Half()
 	_, err := q.Lease(t.Context(), "a", "w2")
@@ -90,7 +89,7 @@ func extendAndFinish(t *testing.T, q Queue) {
 		l := lease(t, q, task, "w1")
 		both(
 			func() {
-				if _, err := q.Extend(t.Context(), l); err != nil {
+				if err := q.Extend(t.Context(), l)[0]; err != nil {
 					assert.ErrorIs(t, err, queue.ErrLeaseLost)
 				}
 			},
@@ -251,12 +250,17 @@ func noNetwork(t *testing.T, q Queue) {
 	l := lease(t, q, "a", "w")
 	restore := q.Cut()
 	for name, call := range map[string]func(context.Context) error{ //troupe:maporder each by itself
-		"Offer":   func(ctx context.Context) error { return q.Offer(ctx, queue.Offer{Task: "c", Hash: "h"}) },
-		"Lease":   func(ctx context.Context) error { _, err := q.Lease(ctx, "b", "w"); return err },
-		"Extend":  func(ctx context.Context) error { _, err := q.Extend(ctx, l); return err },
-		"Finish":  func(ctx context.Context) error { return q.Finish(ctx, l, json.RawMessage(`{}`)) },
-		"Release": func(ctx context.Context) error { return q.Release(ctx, l) },
+		"Offer":    func(ctx context.Context) error { return q.Offer(ctx, queue.Offer{Task: "c", Hash: "h"}) },
+		"Lease":    func(ctx context.Context) error { _, err := q.Lease(ctx, "b", "w"); return err },
+		"Extend":   func(ctx context.Context) error { return q.Extend(ctx, l)[0] },
+		"Finish":   func(ctx context.Context) error { return q.Finish(ctx, l, json.RawMessage(`{}`)) },
+		"Release":  func(ctx context.Context) error { return q.Release(ctx, l) },
+		lackNote:   func(ctx context.Context) error { return q.Note(ctx, l, json.RawMessage(`{}`)) },
+		lackDecide: func(ctx context.Context) error { return q.Decide(ctx, queue.Decision{ID: "d", Op: "pause"}) },
 	} {
+		if slices.Contains(q.Lacks, name) {
+			continue
+		}
 		ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond) //troupe:seam a test of a queue, which no simulation runs
 		answer := make(chan error, 1)
 		go func() { answer <- call(ctx) }() //troupe:seam a test of a queue, which no simulation runs
