@@ -3,6 +3,7 @@ package inspect
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,6 +24,12 @@ type Access struct {
 	// besides localhost and the loopback addresses. Other names are refused, because a
 	// web page could have made its own name resolve to this machine.
 	Hosts []string
+	// Content opens prompts, answers, inputs of tools and transcripts in the pages of package
+	// inspect/ui. Nothing of this package shows them.
+	Content bool
+	// Steer opens the changes that those pages offer: interrupt, close, pause, retune,
+	// cancel, answer. Nothing of this package changes anything.
+	Steer bool
 }
 
 // Format writes which fields are set, without the token, for every verb.
@@ -39,42 +46,54 @@ func (a Access) Protect(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		h.Set("Content-Security-Policy", "default-src 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		if no := a.check(r); no != nil {
-			if no.status == http.StatusUnauthorized {
+		var no *RefusedError
+		if errors.As(a.Check(r), &no) {
+			if no.Status == http.StatusUnauthorized {
 				h.Set("WWW-Authenticate", "Bearer")
 			}
-			http.Error(w, no.reason, no.status)
+			http.Error(w, no.Reason, no.Status)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// refusal is why a request is not answered.
-type refusal struct {
-	status int
-	reason string
+// RefusedError is why a request is not answered.
+type RefusedError struct {
+	Status int    // 401 or 403
+	Reason string // one line
 }
 
-// check returns why the request is refused; nil if it is allowed.
-func (a *Access) check(r *http.Request) *refusal {
-	if !a.knows(r.Host) {
-		return &refusal{http.StatusForbidden, "the header Host must name this machine (localhost or 127.0.0.1), or one of Access.Hosts"}
-	}
-	for _, origin := range r.Header.Values("Origin") {
-		if origin != "http://"+r.Host && origin != "https://"+r.Host {
-			return &refusal{http.StatusForbidden, "the header Origin names another site"}
-		}
+func (e *RefusedError) Error() string { return "inspect: " + e.Reason }
+
+// Check returns a *[RefusedError] if the rules do not allow the request.
+func (a *Access) Check(r *http.Request) error {
+	if err := a.CheckSite(r); err != nil {
+		return err
 	}
 	if a.Token == "" {
 		if byUnixSocket(r) {
 			return nil
 		}
-		return &refusal{http.StatusForbidden, "a request that does not come by a Unix socket needs a token, and none is configured: set Access.Token"}
+		return &RefusedError{http.StatusForbidden, "a request that does not come by a Unix socket needs a token, and none is configured: set Access.Token"}
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || !equal(token, a.Token) {
-		return &refusal{http.StatusUnauthorized, `the header Authorization must be "Bearer" and the token`}
+		return &RefusedError{http.StatusUnauthorized, `the header Authorization must be "Bearer" and the token`}
+	}
+	return nil
+}
+
+// CheckSite is the part of [Access.Check] that is about the headers Host and Origin alone:
+// whether a page of another site may have made the request.
+func (a *Access) CheckSite(r *http.Request) error {
+	if !a.knows(r.Host) {
+		return &RefusedError{http.StatusForbidden, "the header Host must name this machine (localhost or 127.0.0.1), or one of Access.Hosts"}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if origin != "http://"+r.Host && origin != "https://"+r.Host {
+			return &RefusedError{http.StatusForbidden, "the header Origin names another site"}
+		}
 	}
 	return nil
 }

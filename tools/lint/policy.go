@@ -100,7 +100,7 @@ var layers = [...][]string{
 	{"actors"},
 	{"runtime"},
 	{"sdk", "inspect"},
-	{"acp/acpagent"},
+	{"acp/acpagent", "inspect/ui"},
 	{"fleet/journal"},
 	{"fleet/journal/journaltest", "fleet/queue", "fleet/sharedmcp"},
 	{"fleet/queue/queuetest"},
