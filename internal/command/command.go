@@ -195,11 +195,3 @@ func guardCommand(_ context.Context, _ process, c *console, _ *settings) int {
 	runtime.ServeGuard() // does not return if a runtime has started it
 	return c.usage(errors.New("troupe guard is started by programs: see Guard of runtime.Config"))
 }
-
-func versionPage() page {
-	return page{text: "Usage: troupe version\n\nPrints the version of this program.\n"}
-}
-
-func versionCommand(_ context.Context, _ process, c *console, _ *settings) int {
-	return c.print(version())
-}

@@ -20,7 +20,7 @@ import (
 
 func ctlFlags() []flagSpec {
 	return []flagSpec{
-		{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })},
+		jsonFlag(),
 		helpFlag(),
 	}
 }

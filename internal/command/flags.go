@@ -28,6 +28,11 @@ func helpFlag() flagSpec {
 	return flagSpec{name: "help", short: "h", help: "this text", set: func(*settings, string) error { return nil }}
 }
 
+// jsonFlag is for commands that print a value.
+func jsonFlag() flagSpec {
+	return flagSpec{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}
+}
+
 // switched is the value that pflag gives to a switch without one. No argument of a process has it.
 const switched = "\x00"
 

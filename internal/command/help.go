@@ -2,8 +2,6 @@ package command
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,21 +137,4 @@ func wrap(text string, n int) []string {
 		}
 	}
 	return append(lines, line)
-}
-
-// version says which build this is.
-func version() string {
-	at, revision, modified := "unknown", "", ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		at = info.Main.Version
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = " " + s.Value[:min(12, len(s.Value))]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				modified = " (modified)"
-			}
-		}
-	}
-	return fmt.Sprintf("troupe %s%s%s %s %s/%s\n", at, revision, modified, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

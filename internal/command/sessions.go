@@ -53,7 +53,7 @@ func restCommands() []restCommand {
 			return nil
 		}
 	}
-	asJSON := flagSpec{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}
+	asJSON := jsonFlag()
 	resumed := flagSpec{name: "resumed", help: "the conversation as the agent would resume it, not as the vendor's SDK shows it", set: on(func(s *settings) *bool { return &s.rest.resumed })}
 	subagent := flagSpec{name: "subagent", arg: "ID", help: "the conversation of a subagent", set: text(func(s *settings) *string { return &s.rest.subagent })}
 	return []restCommand{

@@ -46,7 +46,7 @@ func viewFlags(json bool) []flagSpec {
 		helpFlag(),
 	}
 	if json {
-		flags = append([]flagSpec{{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}}, flags...)
+		flags = append([]flagSpec{jsonFlag()}, flags...)
 	}
 	return flags
 }

@@ -111,7 +111,7 @@ var layers = [...][]string{
 	{"conformance/differential"},
 	{"internal/command"},
 	{"conformance"},
-	{"cmd", "examples", "bench", "internal/parity", "internal/redteam"},
+	{"cmd", "examples", "bench", "internal/parity", "internal/recorded", "internal/redteam"},
 }
 
 // alone narrows some entries to fewer packages than their place would allow.

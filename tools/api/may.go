@@ -1,0 +1,9 @@
+package main
+
+// mayName has, for some stable packages, packages without a promise whose types their exported
+// names may have.
+//
+//nolint:gochecknoglobals // only read
+var mayName = map[string][]string{
+	"simtests": {"agent/cloud/cloudtest"}, // the cloud is experimental, also in a simulation
+}
