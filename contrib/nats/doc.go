@@ -16,6 +16,9 @@
 // time to live: the server that leads the stream ends it, by its own clock, and the sequence
 // of the message that granted it is its fence.
 //
+// [Transcripts] is a session store there, for session.Options.SessionStore: a session continues
+// on any host that has its lease.
+//
 // The servers must be 2.11 or later and must sync each write to the disk
 // (jetstream { sync_interval: always }), or a loss of power takes results that they have
 // acknowledged. Package embedded runs such a server in this process.

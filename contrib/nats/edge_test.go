@@ -99,15 +99,16 @@ func TestStreamsThatAreRefused(t *testing.T) {
 		change func(*jetstream.StreamConfig)
 		want   error
 	}{
-		"delete markers":  {func(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Hour, true }, ErrSettings},
-		"more messages":   {func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 }, ErrSettings},
-		"in memory":       {func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, ErrSettings},
-		"an age":          {func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, ErrSettings},
-		"a limit":         {func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 }, ErrSettings},
-		"bytes":           {func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, ErrSettings},
-		"replicas answer": {func(c *jetstream.StreamConfig) { c.AllowDirect = true }, ErrSettings},
-		"no time to live": {func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, ErrOldServer},
-		"none":            {func(*jetstream.StreamConfig) {}, nil},
+		"delete markers":    {func(c *jetstream.StreamConfig) { c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Hour, true }, ErrSettings},
+		"more messages":     {func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 2 }, ErrSettings},
+		"in memory":         {func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage }, ErrSettings},
+		"an age":            {func(c *jetstream.StreamConfig) { c.MaxAge = time.Hour }, ErrSettings},
+		"a limit":           {func(c *jetstream.StreamConfig) { c.MaxMsgs = 10 }, ErrSettings},
+		"bytes":             {func(c *jetstream.StreamConfig) { c.MaxBytes = 1 << 20 }, ErrSettings},
+		"the next protocol": {func(c *jetstream.StreamConfig) { c.Metadata = map[string]string{protocolKey: "2"} }, ErrProtocol},
+		"replicas answer":   {func(c *jetstream.StreamConfig) { c.AllowDirect = true }, ErrSettings},
+		"no time to live":   {func(c *jetstream.StreamConfig) { c.AllowMsgTTL = false }, ErrOldServer},
+		"none":              {func(*jetstream.StreamConfig) {}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +130,7 @@ func TestStreamsThatAreRefused(t *testing.T) {
 			assert.NotEmpty(t, says.Do)
 		})
 	}
-	require.ErrorIs(t, refuse("s", jetstream.StreamConfig{AllowMsgTTL: true, MaxMsgsPerSubject: 1, Replicas: 1}, true, false), ErrReplicas)
+	require.ErrorIs(t, Config{}.refuse("s", jetstream.StreamConfig{AllowMsgTTL: true, MaxMsgsPerSubject: 1, Replicas: 1}, true), ErrReplicas)
 	for _, c := range []jetstream.ObjectStoreConfig{{Storage: jetstream.MemoryStorage}, {TTL: time.Hour}} {
 		j := job()
 		c.Bucket = bucket(j)

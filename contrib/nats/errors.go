@@ -22,6 +22,8 @@ var (
 	ErrNoJetStream = errors.New("the servers have no JetStream")
 	// ErrSettings says that a stream has settings that lose results, as delete markers do.
 	ErrSettings = errors.New("the stream has settings that lose results")
+	// ErrProtocol says that a newer Troupe has made the stream, in a way that this one does not know.
+	ErrProtocol = errors.New("the stream has another protocol")
 	// ErrGone says that the stream of a job was deleted, and perhaps made anew. The
 	// results in the job's journal are not lost.
 	ErrGone = errors.New("the stream was deleted")

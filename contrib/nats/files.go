@@ -41,7 +41,7 @@ func OpenFiles(ctx context.Context, nc *nats.Conn, cfg Config) (*Files, error) {
 	s.link, err = open(ctx, nc, cfg, jetstream.StreamConfig{
 		Name: filesStream(cfg.Job), Subjects: []string{s.prefix + ">"}, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 		MaxMsgsPerSubject: 1, Compression: jetstream.S2Compression, AllowMsgTTL: true, DenyDelete: true, DenyPurge: true,
-	})
+	}, cfg.refuse)
 	if err != nil {
 		return nil, err
 	}

@@ -23,14 +23,21 @@ type link struct {
 	made   time.Time // by the clock of the servers
 }
 
+// protocol is the version of what streams have. It is in their metadata, under protocolKey.
+const (
+	protocol    = "1"
+	protocolKey = "troupe.protocol"
+)
+
 // open opens a stream, which is made if it is not there. It tries until the servers have a
-// leader, or ctx ends.
-func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamConfig) (*link, error) {
+// leader, or ctx ends. refuse says why its settings would lose something.
+func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamConfig, refuse func(name string, c jetstream.StreamConfig, clustered bool) error) (*link, error) {
 	js, err := jetstream.New(nc)
 	if err != nil {
 		return nil, &Error{want.Name, err, ""}
 	}
 	l := &link{cfg: cfg, nc: nc, js: js, name: want.Name, owns: []string{want.Name, strings.TrimSuffix(want.Subjects[0], ">")}}
+	want.Metadata = map[string]string{protocolKey: protocol}
 	began := time.Now()
 	err = l.persist(ctx, cfg.Try, func(ctx context.Context) error {
 		var err error
@@ -53,22 +60,25 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 	}
 	info := l.stream.CachedInfo()
 	l.made = info.Created
-	return l, refuse(want.Name, info.Config, nc.ConnectedClusterName() != "", cfg.markers != 0)
+	if has := info.Config.Metadata[protocolKey]; has != "" && has != protocol {
+		return nil, &Error{want.Name, fmt.Errorf("%w: %s, and not %s", ErrProtocol, has, protocol), "update this program, or let the newer ones finish the job"}
+	}
+	return l, refuse(want.Name, info.Config, nc.ConnectedClusterName() != "")
 }
 
-// refuse says why a stream would lose results.
-func refuse(name string, c jetstream.StreamConfig, clustered, markers bool) error {
+// refuse says why a stream of a job would lose results.
+func (c Config) refuse(name string, s jetstream.StreamConfig, clustered bool) error {
 	switch {
-	case !c.AllowMsgTTL:
+	case !s.AllowMsgTTL:
 		return &Error{name, fmt.Errorf("%w: its messages have no time to live", ErrOldServer), "replace the servers before 2.11, and remove the stream"}
-	case c.SubjectDeleteMarkerTTL > 0 && !markers:
+	case s.SubjectDeleteMarkerTTL > 0 && c.markers == 0:
 		return wrong(name, "delete markers (subject_delete_marker_ttl) remove results that were acknowledged")
-	case c.MaxMsgsPerSubject != 1:
+	case s.MaxMsgsPerSubject != 1:
 		return wrong(name, "max_msgs_per_subject is not 1")
-	case c.AllowDirect:
+	case s.AllowDirect:
 		return wrong(name, "replicas that are behind answer (allow_direct)")
 	}
-	return forgets(name, c, clustered)
+	return forgets(name, s, clustered)
 }
 
 // forgets says why a stream, also that of an object store, would not keep what it has.
@@ -257,6 +267,7 @@ func (l *link) read(ctx context.Context, subject string) (record, error) {
 	})
 	if m != nil {
 		r = parse(m.Header, m.Data, m.Sequence)
+		r.at = m.Time
 	}
 	return r, err
 }

@@ -47,7 +47,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	q.link, err = open(ctx, nc, cfg, jetstream.StreamConfig{
 		Name: queueStream(cfg.Job), Subjects: []string{q.prefix + ".>"}, Storage: jetstream.FileStorage, Replicas: cfg.Replicas,
 		MaxMsgsPerSubject: 1, AllowMsgTTL: true, DenyDelete: !cfg.deletable, DenyPurge: true, FirstSeq: cfg.Above + 1, SubjectDeleteMarkerTTL: cfg.markers,
-	})
+	}, cfg.refuse)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 // connection open.
 func (q *Queue) Close() { q.mirror.close() }
 
-// part is how many tasks one message offers.
-const part = 2000
+// atOnce is how many tasks one message offers.
+const atOnce = 2000
 
 // offer is one of them.
 type offer struct {
@@ -101,7 +101,7 @@ func (q *Queue) Offer(ctx context.Context, tasks ...queue.Offer) error {
 		return nil
 	}
 	for len(news) > 0 {
-		n := min(len(news), part)
+		n := min(len(news), atOnce)
 		body, err := json.Marshal(news[:n])
 		if err != nil {
 			return &Error{"Offer", err, ""}

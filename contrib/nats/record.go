@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/agent-troupe/troupe/fleet/queue"
 )
@@ -33,6 +34,9 @@ type record struct {
 	write  string
 	object string
 	ttl    time.Duration // of a lease
+
+	alone bool      // nothing that the subject had before stays
+	at    time.Time // of the message, by the clock of the server that leads the stream
 
 	seq  uint64    // of the message; 0: the subject has no message
 	gone bool      // the message, since the lease has ended
@@ -78,6 +82,9 @@ func (r record) header() nats.Header {
 	}
 	if r.object != "" {
 		h.Set(headObject, r.object)
+	}
+	if r.alone {
+		h.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	}
 	return h
 }

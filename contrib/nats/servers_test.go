@@ -25,7 +25,8 @@ func userOf(t *testing.T, url, user string) *nats.Conn {
 	return nc
 }
 
-// What the user of a connection may not use is an error that says so: no call waits for an answer
+// A subject that the user of a connection may not use is an error: no call waits for an answer that
+// never comes.
 // that never comes.
 func TestPermissions(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/fleet/queue/queuetest"
+	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/transcript/storetest"
 )
 
 func TestOneServer(t *testing.T) {
@@ -43,6 +45,14 @@ func conformance(t *testing.T, connect servers) {
 			f, err := OpenFiles(t.Context(), connect(t, newNetwork()), Config{Job: job()})
 			assert.NoError(t, err)
 			return f
+		})
+	})
+	t.Run("transcripts", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) session.Store {
+			t.Helper()
+			t.Parallel()
+			return transcripts(t, connect(t, newNetwork()), job())
 		})
 	})
 }
