@@ -27,7 +27,6 @@ func userOf(t *testing.T, url, user string) *nats.Conn {
 
 // A subject that the user of a connection may not use is an error: no call waits for an answer that
 // never comes.
-// that never comes.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	ctx, name := t.Context(), job()
@@ -191,8 +190,7 @@ func TestAServerIsKilledAndComesBack(t *testing.T) {
 	_ = server.Wait()
 	extended := make(chan error, 1)
 	go func() {
-		_, err := a.Extend(ctx, held)
-		extended <- err
+		extended <- a.Extend(ctx, held)[0]
 	}()
 	process(t, "alone", port, dir)
 	require.NoError(t, <-extended)
