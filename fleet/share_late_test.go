@@ -127,7 +127,7 @@ func TestALeaseThatIsLostWhileTheAnswerIsStored(t *testing.T) {
 		over := 0
 		for c, err := range q.Queue.Watch(t.Context()) {
 			require.NoError(t, err)
-			assert.Equal(t, queue.Over, c.State)
+			require.Equal(t, queue.Over, c.State)
 			assert.EqualValues(t, 2, c.Fence, "the queue has the same result")
 			over++
 			break

@@ -141,6 +141,8 @@ func (s *shared) begin() {
 // heed sends the machine a change of another program.
 func (s *shared) heed(ctx context.Context, c queue.Change) error {
 	switch c.State {
+	case "", queue.Current: // a decision
+		return nil
 	case queue.Free:
 		s.post(freed{c.Task})
 		return nil

@@ -76,11 +76,18 @@ func (m *mirror) tell(task string, r record) {
 
 func (m *mirror) watch(ctx context.Context) iter.Seq2[queue.Change, error] {
 	return func(yield func(queue.Change, error) bool) {
+		if err := m.current(ctx); err != nil {
+			if ctx.Err() == nil {
+				yield(queue.Change{}, err)
+			}
+			return
+		}
 		w := &watcher{}
 		m.mu.Lock()
 		for _, task := range m.order {
 			w.add(task, m.stateOf(task))
 		}
+		w.pending = append(w.pending, told{Change: queue.Change{State: queue.Current}})
 		m.watchers = append(m.watchers, w)
 		m.mu.Unlock()
 		defer func() {

@@ -203,6 +203,7 @@ func (q *Memory) Watch(ctx context.Context) iter.Seq2[Change, error] {
 		for _, d := range q.decided {
 			w.pending = append(w.pending, Change{Decision: &d})
 		}
+		w.pending = append(w.pending, Change{State: Current})
 		q.watchers = append(q.watchers, w)
 		q.mu.Unlock()
 		defer func() {

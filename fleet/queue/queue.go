@@ -44,8 +44,8 @@ type Queue interface {
 	// call with the same decision does nothing. The error matches [ErrDecided] if another
 	// decision has the ID.
 	Decide(ctx context.Context, d Decision) error
-	// Watch yields where each known task stands and all decisions, and then what changes, until
-	// ctx ends or the loop does. It may leave out a change that a later one has made void, but
+	// Watch yields where each known task stands and all decisions, then one change that says
+	// [Current], and then what changes, until ctx ends or the loop does. It may leave out a change that a later one has made void, but
 	// no result and no decision. Decisions come in the order in which they were made. An error is
 	// yielded last; the end of ctx is not an error.
 	Watch(ctx context.Context) iter.Seq2[Change, error]
@@ -120,6 +120,9 @@ const (
 	Free   State = "free"
 	Leased State = "leased"
 	Over   State = "over"
+	// Current is the state of one change of each Watch, which has no task: what was so when the
+	// loop began has been yielded.
+	Current State = "current"
 )
 
 // Errors of a [Queue], to be matched with errors.Is.

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
-// What a queue may lack, see Queue.Lacks.
+// The calls that a queue may lack, see Queue.Lacks.
 const (
 	lackNote   = "Note"
 	lackDecide = "Decide"
@@ -236,7 +236,7 @@ func decision(t *testing.T, q Queue) {
 	require.NoError(t, q.Finish(t.Context(), l, json.RawMessage(`{}`)), "a decision is none of the queue's matters")
 }
 
-// The first decision with an ID counts, whoever is asked.
+// The first decision with an ID counts, for all programs.
 func decidedTwice(t *testing.T, q Queue) {
 	const crew = 6
 	var all sync.WaitGroup
@@ -317,7 +317,7 @@ func offeredResult(t *testing.T, q Queue) {
 	require.ErrorIs(t, q.Offer(t.Context(), queue.Offer{Task: "new", Hash: "h2", Fence: 41, Result: json.RawMessage(`{}`)}), queue.ErrOtherHash)
 }
 
-// The result of a journal is the one that a reader has had. What runs meanwhile is void.
+// The result of a journal is the one that a reader has had: an attempt that runs is void.
 func offeredWhileLeased(t *testing.T, q Queue) {
 	offer(t, q, "a")
 	l := lease(t, q, "a", "w1")

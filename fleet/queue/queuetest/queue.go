@@ -59,6 +59,7 @@ func RunQueue(t *testing.T, open func(t *testing.T) Queue) {
 		{"a forged lease", forged},
 		{"results come back as they were", results},
 		{"Watch begins with what is so", watchBegins},
+		{"Watch tells that it is current", watchCurrent},
 		{"Watch tells what changes", watchChanges},
 		{"Watch tells that a lease has ended", watchExpiry},
 		{"Watch ends", watchEnds},
@@ -364,6 +365,36 @@ func watchBegins(t *testing.T, q Queue) {
 		assert.JSONEq(t, `{"n":1}`, string(c.Result))
 	}
 }
+
+// A loop is current once: after all that was so when it began.
+func watchCurrent(t *testing.T, q Queue) {
+	first := watch(t, q)
+	first.next(t, "current", isCurrent)
+	offer(t, q, "a", "over")
+	require.NoError(t, q.Finish(t.Context(), lease(t, q, "over", "w1"), json.RawMessage(`{}`)))
+	if !slices.Contains(q.Lacks, lackDecide) {
+		require.NoError(t, q.Decide(t.Context(), queue.Decision{ID: "d", Op: "pause"}))
+	}
+	late, seen := watch(t, q.again(t)), map[string]bool{}
+	late.next(t, "current", func(c queue.Change) bool {
+		if seen[c.Task] = true; c.Decision != nil {
+			seen["d"] = true
+		}
+		return isCurrent(c)
+	})
+	assert.True(t, seen["a"], "a task")
+	assert.True(t, seen["over"], "a result")
+	assert.True(t, seen["d"] || slices.Contains(q.Lacks, lackDecide), "a decision")
+	require.NoError(t, q.Finish(t.Context(), lease(t, q, "a", "w1"), json.RawMessage(`{}`)))
+	for _, w := range []*watching{first, late} {
+		w.next(t, "a is over", func(c queue.Change) bool {
+			assert.False(t, isCurrent(c), "twice")
+			return c.Task == "a" && c.State == queue.Over
+		})
+	}
+}
+
+func isCurrent(c queue.Change) bool { return c.State == queue.Current }
 
 func watchChanges(t *testing.T, q Queue) {
 	w, other := watch(t, q), watch(t, q)
