@@ -12,28 +12,44 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
+// Redactor returns what hides, in texts, the secrets that the job knows of itself and of this process,
+// as its report does: a text that it changes should not leave this machine.
+func (j *Job) Redactor() *strings.Replacer {
+	tasks := make([]*Task, len(j.Tasks))
+	for i := range j.Tasks {
+		tasks[i] = &j.Tasks[i]
+	}
+	return j.secrets(tasks).replacer()
+}
+
 // redactor returns what hides the secrets that the job knows: the values of variables whose
 // names say so, of this process, of the options of the job and its tasks and of their MCP
 // servers, and all headers of MCP servers. They are hidden also as JSON escapes them, once and
 // twice, because transcripts have JSON in JSON, and as URLs do.
 func (r *reporter) redactor(end *closing) *strings.Replacer {
+	s := r.job.secrets(end.tasks)
+	for _, left := range end.remains {
+		s.options(left.opts)
+	}
+	return s.replacer()
+}
+
+// secrets are those of this process and of the options of the job and its tasks.
+func (j *Job) secrets(tasks []*Task) secrets {
 	s := secrets{}
 	for _, kv := range os.Environ() {
 		name, value, _ := strings.Cut(kv, "=")
 		s.variable(name, value)
 	}
-	s.options(r.job.Options)
-	for _, t := range end.tasks {
+	s.options(j.Options)
+	for _, t := range tasks {
 		if len(t.Options) > 0 {
 			if o, err := overlay(&sdk.Options{}, t.Options); err == nil { // it was checked before
 				s.options(o)
 			}
 		}
 	}
-	for _, left := range end.remains {
-		s.options(left.opts)
-	}
-	return s.replacer()
+	return s
 }
 
 // secrets is a set.

@@ -3,6 +3,8 @@
 //	troupe run [flags] PROMPT   give an agent one prompt and print its answer
 //	troupe chat [flags]         hold a conversation on the terminal
 //	troupe batch [flags] TASKS  give many tasks to agents, and keep each result
+//	troupe worker [flags]       run tasks of jobs that are shared by many machines (contrib/nats)
+//	troupe jobs [rm JOB]        list or remove the jobs that are shared by many machines (contrib/nats)
 //	troupe ctl DIR [COMMAND]    look into a batch that runs, and decide about its tasks
 //	troupe approvals DIR        list and answer the calls of a batch that wait for a person
 //	troupe options [flags]      print how an agent would be started

@@ -34,7 +34,7 @@ const (
 
 // chooseAgent sets the backend, and says which it is.
 func (s *settings) chooseAgent(getenv func(string) string) error {
-	if dir := s.opts.Cwd; dir != "" && s.opts.Spawner == nil {
+	if dir := s.opts.Cwd; dir != "" && s.opts.Spawner == nil && !s.machines.elsewhere {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 			return &usageError{fmt.Sprintf("--cwd: %q is not a directory", dir), "give one that exists"}
 		}

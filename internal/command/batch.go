@@ -26,6 +26,12 @@ import (
 
 // batchCommand is troupe batch.
 func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if s.onMachines() {
+		return batchOnMachines(ctx, p, c, s)
+	}
+	if s.machines.lease > 0 || s.machines.labels != nil {
+		return c.usage(&usageError{"--lease and --host-label are for a job of many machines", "add --nats URL"})
+	}
 	if err := s.completeBatch(); err != nil {
 		return c.usage(err)
 	}
@@ -272,7 +278,11 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 		}
 	}
 	if left > 0 {
-		text += fmt.Sprintf(", %d left (--resume runs them)", left)
+		how := "--resume runs them"
+		if s.onMachines() {
+			how = "the workers go on"
+		}
+		text += fmt.Sprintf(", %d left (%s)", left, how)
 	}
 	text += "; " + spent(p.Usage)
 	if p.Denied > 0 {

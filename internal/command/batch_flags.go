@@ -60,16 +60,7 @@ func taskFlags() []flagSpec {
 
 func limitFlags() []flagSpec {
 	return []flagSpec{
-		{name: "concurrency", short: "j", arg: "N|auto", help: "how many tasks run at the same time; auto: as many as the model's API takes, from 2 on; default: 4", set: func(s *settings, v string) error {
-			if s.batch.job.Pace = nil; v == "auto" {
-				s.batch.job.Concurrency, s.batch.job.Pace = 0, &fleet.Pace{}
-				return nil
-			}
-			if err := number(1, func(s *settings) *int { return &s.batch.job.Concurrency })(s, v); err != nil {
-				return fmt.Errorf("%w, or auto", err)
-			}
-			return nil
-		}},
+		{name: "concurrency", short: "j", arg: "N|auto", help: "how many tasks run at the same time; auto: as many as the model's API takes, from 2 on; default: 4", set: setConcurrency},
 		{name: "max-park", arg: "TIME", help: "the longest wait for the next window of a subscription that is spent; 0: none, the job stops; default: 26h", set: func(s *settings, v string) error {
 			if v == "0" {
 				s.batch.job.MaxPark = -1
@@ -104,6 +95,17 @@ func limitFlags() []flagSpec {
 		}},
 		{name: "fail-on", arg: "N|N%", help: "starts nothing more when so many tasks have failed", set: setFailOn},
 	}
+}
+
+func setConcurrency(s *settings, v string) error {
+	if s.batch.job.Pace = nil; v == "auto" {
+		s.batch.job.Concurrency, s.batch.job.Pace = 0, &fleet.Pace{}
+		return nil
+	}
+	if err := number(1, func(s *settings) *int { return &s.batch.job.Concurrency })(s, v); err != nil {
+		return fmt.Errorf("%w, or auto", err)
+	}
+	return nil
 }
 
 func placeFlags() []flagSpec {
@@ -160,7 +162,7 @@ command with --resume goes on where it was. The first Ctrl-C lets the running ta
 no others, the second one interrupts them, the third one kills the agents.
 `, groups: []flagGroup{
 		{"The agent", batchAgentFlags()}, {"The tasks", taskFlags()}, {"Limits", append(limitFlags(), admissionFlags()...)}, {"Places", placeFlags()},
-		{"Verification", checkFlags()}, {"Permissions", batchPermissionFlags()}, {"Output", batchOutputFlags()}, {"", removedFlags()},
+		{"Verification", checkFlags()}, {"Permissions", batchPermissionFlags()}, {"Many machines (docs/machines.md)", sharedFlags()}, {"Output", batchOutputFlags()}, {"", removedFlags()},
 	}, end: `
 Exit codes:
     0  every task was accepted

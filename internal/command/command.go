@@ -31,13 +31,24 @@ type Agent struct {
 // code. It reads and writes the standard files of this process, takes its signals, and takes the
 // variable with the secret of webhooks out of its environment. troupe help run lists the exit codes.
 func Main(ctx context.Context, args []string, agents ...Agent) int {
+	return Program{Agents: agents}.Main(ctx, args)
+}
+
+// Program is a command with more than that of the main module.
+type Program struct {
+	Agents   []Agent
+	Machines Machines // nil: jobs stay on this machine
+}
+
+// Main is the function [Main].
+func (pr Program) Main(ctx context.Context, args []string) int {
 	// Asked for so that a closed stdout is an error of the write, not the end of
 	// the process with an agent still running. Ignoring it would be inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	return run(ctx, process{
-		args: args, agents: agents, getenv: ownEnv(), signals: signals,
+		args: args, agents: pr.Agents, machines: pr.Machines, getenv: ownEnv(), signals: signals,
 		stdin: os.Stdin, stdout: openedStdout(), stderr: os.Stderr,
 		stdinTTY: isTerminal(os.Stdin), stdoutTTY: isTerminal(os.Stdout), stderrTTY: isTerminal(os.Stderr),
 		openTTY: func() (io.Reader, error) { return os.Open(ttyName) }, editTTY: editTerminal,
@@ -64,6 +75,7 @@ func (closedStdout) Write([]byte) (int, error) {
 type process struct {
 	args                           []string // without the program's name
 	agents                         []Agent
+	machines                       Machines
 	getenv                         func(string) string
 	signals                        <-chan os.Signal
 	stdin                          io.Reader
@@ -122,6 +134,8 @@ func (a *app) tree() *cobra.Command {
 		add("run [flags] PROMPT", "give an agent one prompt and print its answer", runPage(), runCommand),
 		add("chat [flags]", "hold a conversation on the terminal", chatPage(), chatCommand),
 		add("batch [flags] TASKS", "give many tasks to agents, and keep each result", batchPage(), batchCommand),
+		add("worker [flags]", "run tasks of jobs that are shared by many machines", workerPage(), workerCommand),
+		add("jobs [rm JOB]", "list or remove the jobs that are shared by many machines", jobsPage(), jobsCommand),
 		add("ctl DIR [COMMAND]", "look into a batch that runs, and decide about its tasks", ctlPage(), ctlCommand),
 		add("approvals DIR", "list and answer the calls of a batch that wait for a person", approvalsPage(), approvalsCommand),
 		a.options(),

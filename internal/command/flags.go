@@ -100,8 +100,11 @@ func (s *settings) complete() error {
 			s.config = f.value
 		}
 	}
+	if s.gave("nats") || s.gave("detach") {
+		s.machines.load = []sdk.LoadOption{loadElsewhere()}
+	}
 	if s.config != "" {
-		opts, err := sdk.LoadOptionsFile(s.config)
+		opts, err := sdk.LoadOptionsFile(s.config, s.machines.load...)
 		if err != nil {
 			return &usageError{problem: err.Error()}
 		}

@@ -11,7 +11,7 @@ const envWebhookSecret = "TROUPE_WEBHOOK_SECRET"
 // before anything starts.
 func ownEnv() func(string) string {
 	secrets := map[string]string{}
-	for _, name := range []string{envWebhookSecret, keyVariable} {
+	for _, name := range []string{envWebhookSecret, keyVariable, natsVariable} {
 		if secret, given := os.LookupEnv(name); given {
 			secrets[name] = secret
 			_ = os.Unsetenv(name) // the name is valid

@@ -38,6 +38,7 @@ type settings struct {
 	appendText string
 	batch      batchSettings // of troupe batch
 	acp        acpSettings   // of troupe acp
+	machines   machineSettings
 	opts       sdk.Options
 	given      []givenFlag  // in their order
 	file       sdk.Options  // of --config

@@ -1,0 +1,406 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	troupenats "github.com/agent-troupe/troupe/contrib/nats"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/internal/command"
+)
+
+// Buckets of all jobs, and the name of a job's specification among its files: those of tasks begin with
+// a number.
+const (
+	jobsBucket  = "TROUPE_JOBS"
+	hostsBucket = "TROUPE_HOSTS"
+	specFile    = "specification.json"
+	hostTTL     = 30 * time.Second
+	tryFor      = 3 * time.Second
+)
+
+// directory implements command.Cluster.
+type directory struct {
+	nc          *nats.Conn
+	jobs, hosts jetstream.KeyValue
+	end         func()
+}
+
+// open opens the directory of jobs and hosts, which is made if it is not there. end runs when the
+// connection is closed.
+func open(ctx context.Context, nc *nats.Conn, end func()) (*directory, error) {
+	d := &directory{nc: nc, end: end}
+	js, err := jetstream.New(nc)
+	if err == nil {
+		replicas := 1
+		if nc.ConnectedClusterName() != "" {
+			replicas = 3
+		}
+		d.jobs, err = bucket(ctx, js, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
+		if err == nil {
+			d.hosts, err = bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL})
+		}
+	}
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// bucket opens a bucket. A user that may not make one finds that of another.
+func bucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
+	err = persist(ctx, "bucket "+want.Bucket, func(ctx context.Context) error {
+		if kv, err = js.KeyValue(ctx, want.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			kv, err = js.CreateKeyValue(ctx, want)
+		}
+		return err
+	})
+	return kv, err
+}
+
+// persist repeats a request while the servers do not answer, until ctx ends.
+func persist(ctx context.Context, what string, request func(context.Context) error) error {
+	silent := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		try, cancel := context.WithTimeout(ctx, tryFor)
+		err := request(try)
+		cancel()
+		var refused jetstream.JetStreamError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &refused) && refused.APIError() != nil && refused.APIError().Code < 500 && refused.APIError().Code != 408,
+			errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrAuthorization):
+			return fmt.Errorf("nats: %s: %w", what, err)
+		case (errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)) && time.Since(silent) > 15*time.Second:
+			return fmt.Errorf("nats: %s: %w: the servers have no JetStream, or no leader: troupe doctor --nats looks at them", what, err)
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return ctx.Err()
+		case <-wait.C:
+		}
+	}
+}
+
+// Close implements command.Cluster.
+func (d *directory) Close() {
+	d.nc.Close()
+	d.end()
+}
+
+// config is that of a job for package troupenats.
+func config(e *command.JobEntry) (troupenats.Config, error) {
+	c := troupenats.Config{Job: e.Job}
+	if e.Lease == "" {
+		return c, nil
+	}
+	var err error
+	if c.TTL, err = time.ParseDuration(e.Lease); err != nil {
+		return c, fmt.Errorf("job %s: its lease is no time: %w", e.Job, err)
+	}
+	return c, nil
+}
+
+// Submit implements command.Cluster. Workers see the job when all of it is there.
+func (d *directory) Submit(ctx context.Context, e command.JobEntry, specification []byte) error {
+	if _, _, err := d.entry(ctx, e.Job); err == nil {
+		return command.ErrJobThere
+	} else if !errors.Is(err, command.ErrNoJob) {
+		return err
+	}
+	c, err := config(&e)
+	if err != nil {
+		return err
+	}
+	// The queue is made here, since workers need not have the right to make streams.
+	q, err := troupenats.Open(ctx, d.nc, c)
+	if err != nil {
+		return err
+	}
+	q.Close()
+	files, err := troupenats.OpenFiles(ctx, d.nc, c)
+	if err != nil {
+		return err
+	}
+	if err := files.Put(ctx, specFile, bytes.NewReader(specification)); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	lost, there := false, false // an earlier try has had no answer; there is another job
+	err = persist(ctx, "job "+e.Job, func(ctx context.Context) error {
+		_, err := d.jobs.Create(ctx, e.Job, raw)
+		if errors.Is(err, jetstream.ErrKeyExists) {
+			now, err := d.jobs.Get(ctx, e.Job)
+			there = err == nil && !(lost && bytes.Equal(now.Value(), raw))
+			return err
+		}
+		lost = lost || err != nil
+		return err
+	})
+	if err == nil && there {
+		err = command.ErrJobThere
+	}
+	return err
+}
+
+// entry reads a job, and the revision of its entry.
+func (d *directory) entry(ctx context.Context, job string) (raw []byte, revision uint64, err error) {
+	err = persist(ctx, "job "+job, func(ctx context.Context) error {
+		kv, err := d.jobs.Get(ctx, job)
+		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
+			raw = nil
+			return nil
+		}
+		if err == nil {
+			raw, revision = kv.Value(), kv.Revision()
+		}
+		return err
+	})
+	if err == nil && raw == nil {
+		err = fmt.Errorf("job %s: %w", job, command.ErrNoJob)
+	}
+	return raw, revision, err
+}
+
+// Jobs implements command.Cluster.
+func (d *directory) Jobs(ctx context.Context) ([]command.JobEntry, error) {
+	all, err := list[command.JobEntry](ctx, d.jobs)
+	slices.SortFunc(all, func(a, b command.JobEntry) int {
+		return cmp.Or(a.Submitted.Compare(b.Submitted), strings.Compare(a.Job, b.Job))
+	})
+	return all, err
+}
+
+// list reads all entries of a bucket. One that is not this package's is left out.
+func list[T any](ctx context.Context, kv jetstream.KeyValue) (all []T, err error) {
+	err = persist(ctx, "bucket "+kv.Bucket(), func(ctx context.Context) error {
+		all = nil
+		w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+		if err != nil {
+			return err
+		}
+		defer func() { _ = w.Stop() }()
+		for {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case u := <-w.Updates():
+				if u == nil {
+					return nil
+				}
+				var one T
+				if json.Unmarshal(u.Value(), &one) == nil {
+					all = append(all, one)
+				}
+			}
+		}
+	})
+	return all, err
+}
+
+// Watch implements command.Cluster. Should the watch of the servers end, it begins again, and yields
+// all jobs once more.
+func (d *directory) Watch(ctx context.Context) iter.Seq2[command.JobChange, error] {
+	return func(yield func(command.JobChange, error) bool) {
+		there := map[string]bool{}
+		for ctx.Err() == nil {
+			var w jetstream.KeyWatcher
+			err := persist(ctx, "bucket "+jobsBucket, func(context.Context) (err error) {
+				w, err = d.jobs.WatchAll(ctx)
+				return err
+			})
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(command.JobChange{}, err)
+				}
+				return
+			}
+			goes := d.each(ctx, w, there, yield)
+			_ = w.Stop()
+			if !goes {
+				return
+			}
+		}
+	}
+}
+
+// each yields what a watcher says. It returns false when the loop has ended.
+func (d *directory) each(ctx context.Context, w jetstream.KeyWatcher, there map[string]bool, yield func(command.JobChange, error) bool) bool {
+	first, seen := true, map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case u, open := <-w.Updates():
+			switch {
+			case !open:
+				return true
+			case u == nil && first: // all that were there: others have gone meanwhile
+				first = false
+				for job := range there {
+					if !seen[job] {
+						delete(there, job)
+						if !yield(command.JobChange{JobEntry: command.JobEntry{Job: job}, Removed: true}, nil) {
+							return false
+						}
+					}
+				}
+			case u == nil:
+			case u.Operation() != jetstream.KeyValuePut:
+				delete(there, u.Key())
+				if !yield(command.JobChange{JobEntry: command.JobEntry{Job: u.Key()}, Removed: true}, nil) {
+					return false
+				}
+			default:
+				var e command.JobEntry
+				if json.Unmarshal(u.Value(), &e) != nil || e.Job != u.Key() {
+					continue
+				}
+				there[e.Job], seen[e.Job] = true, true
+				if !yield(command.JobChange{JobEntry: e}, nil) {
+					return false
+				}
+			}
+		}
+	}
+}
+
+// Specification implements command.Cluster.
+func (d *directory) Specification(ctx context.Context, job string) ([]byte, error) {
+	if _, _, err := d.entry(ctx, job); err != nil {
+		return nil, err
+	}
+	files, err := troupenats.OpenFiles(ctx, d.nc, troupenats.Config{Job: job})
+	if err != nil {
+		return nil, err
+	}
+	r, err := files.Get(ctx, specFile)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(r)
+	return raw, errors.Join(err, r.Close())
+}
+
+// Set implements command.Cluster. Keys of a later version stay in the entry.
+func (d *directory) Set(ctx context.Context, job string, state command.JobState) error {
+	for {
+		raw, revision, err := d.entry(ctx, job)
+		if errors.Is(err, command.ErrNoJob) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		all := map[string]json.RawMessage{}
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return fmt.Errorf("job %s: its entry cannot be read: %w", job, err)
+		}
+		var now command.JobState
+		if _ = json.Unmarshal(all["state"], &now); now == state || now == command.JobRemoving {
+			return nil
+		}
+		all["state"], _ = json.Marshal(state) // a text
+		if raw, err = json.Marshal(all); err != nil {
+			return err
+		}
+		other := false
+		err = persist(ctx, "job "+job, func(ctx context.Context) error {
+			_, err := d.jobs.Update(ctx, job, raw, revision)
+			if other = errors.Is(err, jetstream.ErrKeyExists); other {
+				return nil
+			}
+			return err
+		})
+		if err != nil || !other {
+			return err
+		}
+	}
+}
+
+// Remove implements command.Cluster. If it is cut short, the next call continues.
+func (d *directory) Remove(ctx context.Context, job string) error {
+	if _, _, err := d.entry(ctx, job); err != nil {
+		return err
+	}
+	if err := d.Set(ctx, job, command.JobRemoving); err != nil {
+		return err
+	}
+	if err := troupenats.Remove(ctx, d.nc, job); err != nil {
+		return err
+	}
+	return persist(ctx, "job "+job, func(ctx context.Context) error { return d.jobs.Delete(ctx, job) })
+}
+
+// Open implements command.Cluster.
+func (d *directory) Open(ctx context.Context, e command.JobEntry) (queue.Queue, queue.Files, func(), error) {
+	c, err := config(&e)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	q, err := troupenats.Open(ctx, d.nc, c)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	files, err := troupenats.OpenFiles(ctx, d.nc, c)
+	if err != nil {
+		q.Close()
+		return nil, nil, nil, err
+	}
+	return q, files, q.Close, nil
+}
+
+// key is that of a host in its bucket, whose keys have few letters.
+func key(host string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, host)
+}
+
+// Beat implements command.Cluster.
+func (d *directory) Beat(ctx context.Context, h command.HostEntry) error {
+	raw, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	return persist(ctx, "host "+h.Host, func(ctx context.Context) error {
+		_, err := d.hosts.Put(ctx, key(h.Host), raw)
+		return err
+	})
+}
+
+// Leave implements command.Cluster.
+func (d *directory) Leave(ctx context.Context, host string) error {
+	return persist(ctx, "host "+host, func(ctx context.Context) error { return d.hosts.Delete(ctx, key(host)) })
+}
+
+// Hosts implements command.Cluster.
+func (d *directory) Hosts(ctx context.Context) ([]command.HostEntry, error) {
+	all, err := list[command.HostEntry](ctx, d.hosts)
+	slices.SortFunc(all, func(a, b command.HostEntry) int { return strings.Compare(a.Host, b.Host) })
+	return all, err
+}

@@ -1,0 +1,248 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
+)
+
+// onMachines reports whether troupe batch is about a job of many machines.
+func (s *settings) onMachines() bool {
+	return s.gave("nats") || s.machines.detach || s.machines.attach != ""
+}
+
+// batchOnMachines is troupe batch for a job that workers run.
+func batchOnMachines(ctx context.Context, p process, c *console, s *settings) int {
+	if err := errors.Join(s.completeServers(p, "troupe batch --nats")); err != nil {
+		return c.usage(err)
+	}
+	if err := s.needsServers("troupe batch for many machines"); err != nil {
+		return c.usage(err)
+	}
+	if s.machines.attach != "" {
+		return s.attach(ctx, p, c)
+	}
+	spec, err := s.submission(p)
+	if err != nil {
+		return c.usage(err)
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return c.usage(&usageError{problem: err.Error()})
+	}
+	e := s.entry(spec)
+	if s.batch.dryRun {
+		return c.print(fmt.Sprintf("job %s: %s for %s, a specification of %d bytes for the servers at %s\n", e.Job, shown.Count(e.Tasks, "task"), e.Agent, len(raw), withoutToken(s.machines.servers.URLs)))
+	}
+	ctx, stop := untilSignal(ctx, p)
+	defer stop()
+	cluster, err := s.connect(ctx, p)
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	defer cluster.Close()
+	if err := cluster.Submit(ctx, e, raw); errors.Is(err, ErrJobThere) {
+		return c.usage(&usageError{fmt.Sprintf("job %s: %v", e.Job, err), "give another --id, or troupe batch --attach " + e.Job})
+	} else if err != nil {
+		return machinesFailed(c, err)
+	}
+	c.note("job %s: the servers have it, with %s; it goes on without this program\n%s", e.Job, shown.Count(e.Tasks, "task"), s.attachLine(e.Job))
+	if s.machines.detach {
+		return exitOK
+	}
+	s.tellHosts(ctx, c, cluster, &e)
+	return s.follow(ctx, c, cluster, e, spec)
+}
+
+// submission reads and checks the job that the arguments say.
+func (s *settings) submission(p process) (*specification, error) {
+	s.machines.elsewhere = true
+	if err := s.completeBatch(); err != nil {
+		return nil, err
+	}
+	s.batch.job.Command = typed(p.args[1:])
+	if err := s.readBatch(p); err != nil {
+		return nil, &usageError{problem: err.Error()}
+	}
+	agent, err := s.chooseElsewhere(p.getenv)
+	if err != nil {
+		return nil, err
+	}
+	s.batch.job.Options = &s.opts
+	if err := s.batch.job.Validate(); err != nil {
+		return nil, &usageError{problem: s.inTerms(err.Error())}
+	}
+	if l := s.machines.lease; l%time.Second != 0 {
+		return nil, &usageError{fmt.Sprintf("--lease: %v has a part of a second", l), "take whole seconds"}
+	}
+	return s.specify(agent)
+}
+
+// attachLine says how the results of a job are taken.
+func (s *settings) attachLine(job string) string {
+	return fmt.Sprintf("troupe batch --attach %s --nats %s --out DIR takes its results", job, withoutToken(s.machines.servers.URLs))
+}
+
+var noJobName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// entry is that of a new job. Without --id, its name is that of its tasks with a number.
+func (s *settings) entry(spec *specification) JobEntry {
+	name := s.batch.job.ID
+	if name == "" {
+		base := filepath.Base(s.batch.job.Title)
+		base = noJobName.ReplaceAllString(base[:len(base)-len(filepath.Ext(base))], "-")
+		name = fmt.Sprintf("%s-%06x", cmp.Or(base[:min(len(base), 40)], "job"), rand.N(1<<24))
+	}
+	e := JobEntry{
+		Job: name, State: JobOpen, Protocol: spec.Protocol, Title: s.batch.job.Title, Agent: s.agent, Tasks: len(spec.Tasks),
+		Labels: s.machines.labels, Submitter: ownName(), Submitted: time.Now().UTC(),
+	}
+	if s.machines.lease > 0 {
+		e.Lease = s.machines.lease.String()
+	}
+	return e
+}
+
+// tellHosts says which workers there are for a job.
+func (s *settings) tellHosts(ctx context.Context, c *console, cluster Cluster, e *JobEntry) {
+	hosts, err := cluster.Hosts(ctx)
+	if err != nil || s.quiet {
+		return
+	}
+	hosts = slices.DeleteFunc(hosts, func(h HostEntry) bool { return h.Draining || !fits(h.Labels, e.Labels) })
+	if len(hosts) == 0 {
+		c.note("no worker runs it now: start troupe worker on a machine that has %s", e.Agent)
+	}
+}
+
+// attach takes the results of a job that was submitted before.
+func (s *settings) attach(ctx context.Context, p process, c *console) int {
+	if len(s.words) > 0 {
+		return c.usage(&usageError{"--attach takes no TASKS: the servers have them", "leave " + s.words[0] + " out"})
+	}
+	for _, g := range s.given {
+		if !slices.Contains(localFlags(), g.name) || slices.Contains([]string{"agent", "id", "format", "template", "set", "detach", "lease", "host-label"}, g.name) {
+			return c.usage(&usageError{fmt.Sprintf("--%s is for a job that is submitted", g.name), "leave it out: --attach takes results"})
+		}
+	}
+	ctx, stop := untilSignal(ctx, p)
+	defer stop()
+	cluster, err := s.connect(ctx, p)
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	defer cluster.Close()
+	e, err := jobNamed(ctx, cluster, s.machines.attach)
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	raw, err := cluster.Specification(ctx, e.Job)
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	var spec specification
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return machinesFailed(c, fmt.Errorf("job %s: its specification cannot be read: %w", e.Job, err))
+	}
+	if s.batch.job.Out == "" {
+		s.batch.job.Out = e.Job + ".out"
+	}
+	s.batch.job.Title, s.batch.job.Command, s.batch.job.Tasks, s.agent = e.Title, spec.Command, spec.Tasks, e.Agent
+	return s.follow(ctx, c, cluster, e, &spec)
+}
+
+// jobNamed is a job of the directory.
+func jobNamed(ctx context.Context, cluster Cluster, name string) (JobEntry, error) {
+	all, err := cluster.Jobs(ctx)
+	if err != nil {
+		return JobEntry{}, err
+	}
+	i := slices.IndexFunc(all, func(e JobEntry) bool { return e.Job == name })
+	if i < 0 {
+		return JobEntry{}, fmt.Errorf("job %s: %w: troupe jobs lists them", name, ErrNoJob)
+	}
+	return all[i], nil
+}
+
+func machinesFailed(c *console, err error) int {
+	c.note("%s", printable(err.Error()))
+	return exitResult
+}
+
+// onlyResults is a queue that gives this program no task.
+type onlyResults struct{ queue.Queue }
+
+// Lease implements [queue.Queue].
+func (q onlyResults) Lease(_ context.Context, task, _ string) (queue.Lease, error) {
+	return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "a worker", TTL: 24 * time.Hour}
+}
+
+// follow takes the results of a job into --out until it is over. A signal ends that, and the job continues.
+func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification) int {
+	tasks, files, end, err := cluster.Open(ctx, e)
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	defer end()
+	of := s.batch.job
+	job := fleet.Job{ID: e.Job, Title: of.Title, Command: spec.Command, Tasks: spec.Tasks, Out: of.Out, Queue: onlyResults{tasks}, Files: files}
+	if _, err := os.Stat(filepath.Join(job.Out, journal.Name)); err == nil {
+		job.Resume = true
+	}
+	s.batch.job = job
+	if s.batch.events != "" {
+		f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return c.usage(&usageError{problem: "--events: " + err.Error()})
+		}
+		defer func() { _ = f.Close() }()
+		job.OnEvent = writeEvents(f)
+	}
+	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
+	told := job.OnEvent
+	job.OnEvent = func(e fleet.Event) {
+		if told != nil {
+			told(e)
+		}
+		progress.event(e)
+	}
+	h, err := fleet.Start(context.WithoutCancel(ctx), job)
+	if err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	progress.begin(h)
+	defer context.AfterFunc(ctx, h.Cancel)()
+	var failed error
+	for r, err := range h.Results(context.WithoutCancel(ctx)) {
+		if err != nil {
+			failed = err
+			break
+		}
+		progress.result(&r)
+	}
+	<-h.Done()
+	progress.end()
+	if at := h.Progress(); ctx.Err() != nil && at.Finished < at.Total {
+		c.note("job %s goes on\n%s", e.Job, s.attachLine(e.Job))
+		failed = nil
+	} else if failed == nil {
+		if err := cluster.Set(ctx, e.Job, JobOver); err != nil {
+			c.note("job %s: %v", e.Job, err)
+		}
+	}
+	return s.summary(c, h.Progress(), failed, nil)
+}

@@ -1,0 +1,201 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/sdk"
+)
+
+// The command of the main module names the one that has NATS.
+func TestNoMachines(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"worker", "--nats", "nats://h:4222"}, {"worker", "--listen", "127.0.0.1:0"}, {"jobs", "--nats", "nats://h:4222"},
+		{"batch", "tasks.jsonl", "--nats", "nats://h:4222"}, {"batch", "--attach", "j"},
+	} {
+		w := newWorld()
+		assert.Equal(t, exitUsage, w.run(append(args, map[string][]string{"worker": {"--dir", t.TempDir()}}[args[0]]...)...), "%v", args)
+		assert.Contains(t, w.err.String(), "go -C troupe/contrib/nats install ./cmd/troupe", "%v", args)
+	}
+}
+
+// A flag of troupe batch stays here, is refused, or goes to the workers: a new one has to be thought about.
+func TestWhereFlagsOfASharedJobGo(t *testing.T) {
+	t.Parallel()
+	var travel []string
+	page := batchPage()
+	for _, f := range page.flags() {
+		local, refused := slices.Contains(localFlags(), f.name), refusedFlags()[f.name] != ""
+		assert.False(t, local && refused, f.name)
+		if !local && !refused && f.name != "lockfiles" {
+			travel = append(travel, f.name)
+		}
+	}
+	slices.Sort(travel)
+	assert.Equal(t, []string{
+		"add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "budget-usd", "config", "cwd",
+		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "on-accept",
+		"path", "patience", "permission-mode", "retries", "settings", "setup", "setups", "shared-mcp-dir", "system-prompt", "timeout",
+		"tools", "verify", "verify-prompt", "verify-rounds", "workspace", "yes",
+	}, travel)
+}
+
+// submitted is the specification that the arguments of troupe batch make.
+func submitted(t *testing.T, tasks string, args ...string) (spec *specification, err error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tasks.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(tasks), 0o600))
+	args = append(args, "--nats", "nats://h:4222", file)
+	_, wrong := commandLine(t, batchPage(), args, func(s *settings) error {
+		w := newWorld()
+		w.args = append([]string{"batch"}, args...)
+		spec, err = s.submission(w.process)
+		return err
+	})
+	if err == nil {
+		err = wrong
+	}
+	return spec, err
+}
+
+// A worker reads the settings that the submitter has typed, files included, with its own keys.
+func TestASpecificationTravels(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	spec, err := submitted(t, `{"id":"a","prompt":"do","verify":{"command":"true"}}`,
+		"--agent", "scripted:"+file("script.yaml", "default: [text: hi]\n"),
+		"--config", file("options.yaml", "model: m\nmcpServers: {db: {type: http, url: https://db, headers: {Authorization: {$env: \"Bearer ${NO_SUCH_TROUPE_TOKEN}\"}}}}\n"),
+		"--verify-prompt", "@"+file("again.txt", "Once more: {{.Output}}"), "--verify", "make test", "--allowed-tools", "Read", "--allowed-tools", "Bash(go *)",
+		"-e", "COLOR=blue", "--retries", "4", "--settings", `{"a":1}`)
+	require.NoError(t, err)
+	assert.Equal(t, "default: [text: hi]\n", spec.Files["agent"])
+	raw, err := json.Marshal(spec)
+	require.NoError(t, err)
+	assert.Contains(t, string(raw), "${NO_SUCH_TROUPE_TOKEN}")
+	assert.NotContains(t, string(raw), "set-on-the-workers")
+	there := t.TempDir()
+	a := &app{}
+	_, err = a.read(raw, there)
+	require.ErrorContains(t, err, "NO_SUCH_TROUPE_TOKEN", "it is not set on this worker")
+	spec.Files["config"] = "model: m\n"
+	raw, err = json.Marshal(spec)
+	require.NoError(t, err)
+	s, err := a.read(raw, there)
+	require.NoError(t, err)
+	assert.Equal(t, "scripted:"+filepath.Join(there, "agent"), s.agent)
+	assert.Equal(t, "m", s.opts.Model)
+	assert.Equal(t, []string{"Read", "Bash(go *)"}, s.opts.AllowedTools)
+	assert.Equal(t, map[string]string{"COLOR": "blue"}, s.opts.Env)
+	assert.Equal(t, "Once more: {{.Output}}", s.batch.job.Verify.Prompt)
+	assert.Equal(t, "make test", s.batch.job.Verify.Command)
+	assert.Equal(t, 5, s.batch.job.Attempts)
+	assert.JSONEq(t, `{"a":1}`, string(s.opts.Settings))
+	assert.Equal(t, sdk.PresetPrompt(""), s.opts.SystemPrompt)
+	require.Len(t, s.batch.job.Tasks, 1)
+	assert.Equal(t, "true", s.batch.job.Tasks[0].Verify.Command)
+	st, err := os.Stat(filepath.Join(there, "config"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+
+	spec.Flags = append(spec.Flags, specFlag{"of-tomorrow", ""})
+	raw, err = json.Marshal(spec)
+	require.NoError(t, err)
+	_, err = a.read(raw, there)
+	require.ErrorIs(t, err, errNewer)
+	_, err = a.read([]byte(`{"protocol": 2}`), there)
+	require.ErrorIs(t, err, errNewer)
+}
+
+// Mistakes in a job on many machines are found before anything is sent.
+func TestASpecificationIsRefused(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "options.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("mcpServers: {db: {type: http, url: https://db, headers: {X-Team: Bearer 0123456789}}}\n"), 0o600))
+	const task = `{"prompt":"do"}`
+	for name, c := range map[string]struct {
+		tasks, says string
+		args        []string
+	}{
+		"a key in a flag":     {task, "--env has a key or a token", []string{"-e", "MY_API_KEY=sk-0123456789"}},
+		"a header":            {task, "--config has a key or a token", []string{"--config", config}},
+		"a key in a task":     {`{"id":"x","prompt":"do","options":{"env":{"GH_TOKEN":"ghp_0123456789"}}}`, "task x has a key or a token", nil},
+		"one that is quoted":  {`{"id":"x","prompt":"log in with sk-0123456789"}`, "--env has a key", []string{"-e", "MY_API_KEY=sk-0123456789"}},
+		"a limit of machines": {task, "--concurrency is not for a job with --nats; say it to troupe worker", []string{"-j", "4"}},
+		"approvals":           {task, "--approvals is not for a job with --nats", []string{"--approvals"}},
+		"a relative place":    {task, "--cwd: \"src\" is relative", []string{"--cwd", "src"}},
+		"and of a task":       {`{"id":"x","prompt":"do","workspace":{"from":"src"}}`, "task x: workspace.from: \"src\" is relative", nil},
+		"parts of a second":   {task, "--lease: 1.5s has a part of a second", []string{"--lease", "1500ms"}},
+		"no such file":        {task, "--settings: open no-such-file", []string{"--settings", "no-such-file"}},
+		"a wrong task":        {`{"prompt":"do","after":["b"]}`, `names the task "b"`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := submitted(t, c.tasks, append(c.args, "--agent", "scripted")...)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+	_, err := submitted(t, task)
+	require.ErrorContains(t, err, "say it with --agent", "no agent is guessed")
+}
+
+// The error of a refused key does not have the key.
+func TestARefusedKeyIsNotShown(t *testing.T) {
+	t.Parallel()
+	_, err := submitted(t, `{"prompt":"do"}`, "-e", "MY_API_KEY=sk-0123456789", "--agent", "scripted")
+	require.Error(t, err)
+	assert.NotContains(t, err.Error(), "0123456789")
+}
+
+// The arguments of troupe worker are checked together.
+func TestWorkerArguments(t *testing.T) {
+	t.Parallel()
+	parse := func(args ...string) (*settings, error) {
+		return commandLine(t, workerPage(), args, func(s *settings) error {
+			w := newWorld()
+			w.machines = fakeMachines{}
+			return s.completeWorker(w.process)
+		})
+	}
+	dir := filepath.Join(t.TempDir(), "d")
+	for says, args := range map[string][]string{
+		"--nats URL, or set TROUPE_NATS":     {"--dir", dir},
+		"is not HOST:PORT":                   {"--dir", dir, "--listen", "4222"},
+		"and --nats and --creds are for":     {"--dir", dir, "--listen", "127.0.0.1:0", "--nats", "nats://h"},
+		"--tls-cert and --tls-key belong":    {"--dir", dir, "--nats", "nats://h", "--tls-cert", "x"},
+		"needs --tls-ca, --tls-cert and":     {"--dir", dir, "--listen", "0.0.0.0:0", "--tls-cert", "x", "--tls-key", "y"},
+		"neither XDG_STATE_HOME nor HOME":    {"--nats", "nats://h"},
+		"takes no arguments":                 {"--dir", dir, "tasks.jsonl"},
+		"--label: \"zone\" is not KEY=VALUE": {"--label", "zone"},
+	} {
+		_, err := parse(args...)
+		require.ErrorContains(t, err, says)
+	}
+	s, err := parse("--dir", dir, "--listen", "127.0.0.1:0")
+	require.NoError(t, err)
+	assert.Empty(t, s.machines.servers.Token, "nobody else reaches it")
+	for range 2 { // the token stays
+		again, err := parse("--dir", dir, "--listen", "0.0.0.0:0")
+		require.NoError(t, err)
+		raw, err := os.ReadFile(filepath.Join(dir, "token"))
+		require.NoError(t, err)
+		assert.Equal(t, again.machines.servers.Token+"\n", string(raw))
+		assert.GreaterOrEqual(t, len(raw), 26)
+		st, err := os.Stat(filepath.Join(dir, "token"))
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+	}
+}
+
+type fakeMachines struct{ Machines }

@@ -1,0 +1,159 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/journal"
+)
+
+// workerJob is a job that a worker runs.
+type workerJob struct {
+	w      *worker
+	entry  JobEntry
+	handle atomic.Pointer[fleet.Handle]
+	// The loop of the worker has these.
+	limit   int
+	why     string // it does not run here
+	removed bool
+	err     error // of run, when that has ended
+
+	mu     sync.Mutex
+	stage  int           // how it is to end
+	ending chan struct{} // closed by the first end
+}
+
+func newWorkerJob(w *worker, e JobEntry) *workerJob {
+	return &workerJob{w: w, entry: e, ending: make(chan struct{})}
+}
+
+// end ends the job: 1, what runs may end; 2, it is interrupted; 3, it is killed.
+func (j *workerJob) end(stage int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if stage <= j.stage {
+		return
+	}
+	if j.stage == 0 {
+		close(j.ending)
+	}
+	j.stage = stage
+	j.tell()
+}
+
+// tell ends the job as it is to end; mu is held.
+func (j *workerJob) tell() {
+	h := j.handle.Load()
+	switch {
+	case h == nil || j.stage == 0:
+	case j.stage == 1:
+		h.Drain()
+	case j.stage == 2:
+		h.Cancel()
+	default:
+		h.Kill()
+	}
+}
+
+// again is when a job that has stopped begins again here; 0: never.
+func (j *workerJob) again() time.Duration {
+	var stopped *fleet.StoppedError
+	if errors.As(j.err, &stopped) && slices.Contains([]string{fleet.StopOutage, fleet.StopUnauthorized, fleet.StopUsageLimit, fleet.StopQueue}, stopped.Reason) {
+		return againAfter
+	}
+	return 0
+}
+
+// run runs the job to its end here. nil: all tasks are over.
+func (j *workerJob) run(ctx context.Context) error {
+	if j.entry.Protocol > protocolNumber {
+		return errNewer
+	}
+	calls, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-j.ending:
+			if j.handle.Load() == nil {
+				stop()
+			}
+		case <-calls.Done():
+		}
+	}()
+	job, end, err := j.prepare(calls)
+	if err != nil {
+		return err
+	}
+	defer end()
+	h, err := fleet.Start(context.WithoutCancel(ctx), *job)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.handle.Store(h)
+	j.tell()
+	j.mu.Unlock()
+	j.w.note("job %s: %d tasks for %s", j.entry.Job, len(job.Tasks), j.entry.Agent)
+	for r, err := range h.Results(context.WithoutCancel(ctx)) {
+		if err != nil {
+			<-h.Done()
+			return err
+		}
+		if r.Worker == job.Worker && !j.w.s.quiet {
+			j.w.note("job %s: %s: %s", j.entry.Job, r.ID, r.Status)
+		}
+	}
+	<-h.Done()
+	return j.w.cluster.Set(ctx, j.entry.Job, JobOver)
+}
+
+// prepare makes the job of a specification, as this machine runs it.
+func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err error) {
+	w := j.w
+	raw, err := w.cluster.Specification(ctx, j.entry.Job)
+	if err != nil {
+		return nil, nil, err
+	}
+	dir := w.dirOf(j.entry.Job)
+	files := filepath.Join(dir, "files")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		return nil, nil, err
+	}
+	a := &app{process: w.process, console: w.console}
+	s, err := a.read(raw, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.quiet = true
+	job := &s.batch.job
+	job.ID, job.Title, job.Out = j.entry.Job, j.entry.Title, filepath.Join(dir, "out")
+	if err := s.chooseAgent(w.process.getenv); err != nil {
+		return nil, nil, err
+	}
+	if err := s.placeDemonstrations(w.process.getenv); err != nil {
+		return nil, nil, err
+	}
+	s.allow(w.console)
+	s.opts.Runtime = w.runtime
+	job.Options = &s.opts
+	if _, err := os.Stat(filepath.Join(job.Out, journal.Name)); err == nil {
+		job.Resume = true
+	}
+	if _, err := job.Preview(); err != nil {
+		return nil, nil, errors.New(s.inTerms(err.Error()))
+	}
+	if job.Concurrency = 1; w.places == 0 { // the loop gives it its places
+		job.Concurrency, job.Pace = 0, &fleet.Pace{}
+	}
+	job.Worker = fmt.Sprintf("%s.%d.%s", w.name, os.Getpid(), w.started.Format("150405"))
+	job.Queue, job.Files, end, err = w.cluster.Open(ctx, j.entry)
+	return job, end, err
+}
