@@ -393,10 +393,16 @@ func TestLostAnswers(t *testing.T) {
 	l, err := q.Lease(ctx, "a", "w")
 	require.NoError(t, err)
 	require.NoError(t, q.Extend(ctx, l)[0])
+	l.Starts = 1
+	require.NoError(t, q.Note(ctx, l, json.RawMessage(`{"n":0}`)))
+	require.NoError(t, q.Decide(ctx, queue.Decision{ID: "d", Op: "pause"}))
 	require.NoError(t, q.Release(ctx, l))
 	next, err := q.Lease(ctx, "a", "w")
 	require.NoError(t, err)
-	assert.Equal(t, l.Fence+3, next.Fence, "after an extension and a release: each is one message")
+	// The note whose answer was lost is made void by an extension, and written again.
+	assert.Equal(t, l.Fence+7, next.Fence, "after an extension, two notes and an extension, a decision and a release")
+	assert.Equal(t, 1, next.Starts)
+	assert.JSONEq(t, `{"n":0}`, string(next.Note))
 	require.NoError(t, q.Finish(ctx, next, json.RawMessage(`{"n":1}`)))
 	for c, err := range opened(t, nc, cfg).Watch(ctx) {
 		require.NoError(t, err)
@@ -418,4 +424,56 @@ func TestClosed(t *testing.T) {
 		require.ErrorIs(t, err, ErrClosed)
 	}
 	require.ErrorIs(t, q.Offer(t.Context(), queue.Offer{Task: "a", Hash: "h"}), ErrClosed)
+}
+
+// A large note is not in a header, and programs that watch or lease get it all the same.
+func TestALargeNote(t *testing.T) {
+	t.Parallel()
+	connect, cfg, ctx := single(t), Config{Job: job()}, t.Context()
+	a, b := opened(t, connect(t, newNetwork()), cfg), opened(t, connect(t, newNetwork()), cfg)
+	require.NoError(t, a.Offer(ctx, queue.Offer{Task: "a", Hash: "h"}))
+	l, err := a.Lease(ctx, "a", "w")
+	require.NoError(t, err)
+	for _, size := range []int{shortNote - 2, shortNote - 1, 200 << 10} {
+		note := blank(size)
+		require.NoError(t, a.Note(ctx, l, note))
+		for c, err := range b.Watch(ctx) {
+			require.NoError(t, err)
+			if len(c.Note) == len(note) {
+				break
+			}
+		}
+		require.NoError(t, a.Release(ctx, l))
+		l, err = b.Lease(ctx, "a", "w")
+		require.NoError(t, err)
+		assert.Len(t, l.Note, len(note))
+		a, b = b, a
+	}
+}
+
+// Results with fences that the queue has yet to reach are those of one that is lost.
+func TestResultsOfALostQueue(t *testing.T) {
+	t.Parallel()
+	nc, ctx := single(t)(t, newNetwork()), t.Context()
+	results := []queue.Offer{{Task: "a", Hash: "h", Result: blank(1), Fence: 70}, {Task: "b", Hash: "h"}, {Task: "c", Hash: "h", Result: blank(9 << 20), Fence: 80}}
+	cfg := Config{Job: job()}
+	require.ErrorIs(t, opened(t, nc, cfg).Offer(ctx, results...), ErrSettings)
+	require.NoError(t, Remove(ctx, nc, cfg.Job))
+	cfg.Above = 80
+	q := opened(t, nc, cfg)
+	require.NoError(t, q.Offer(ctx, results...))
+	l, err := q.Lease(ctx, "b", "w")
+	require.NoError(t, err)
+	assert.Greater(t, l.Fence, uint64(80))
+	lengths := map[string]int{}
+	for c, err := range opened(t, nc, cfg).Watch(ctx) {
+		require.NoError(t, err)
+		if c.State == queue.Over {
+			lengths[c.Task] = len(c.Result)
+		}
+		if len(lengths) == 2 {
+			break
+		}
+	}
+	assert.Equal(t, map[string]int{"a": 3, "c": 9<<20 + 2}, lengths)
 }

@@ -272,6 +272,15 @@ func (l *link) read(ctx context.Context, subject string) (record, error) {
 	return r, err
 }
 
+// info asks the leader about the stream.
+func (l *link) info(ctx context.Context) (info *jetstream.StreamInfo, err error) {
+	err = l.persist(ctx, l.cfg.Try, func(ctx context.Context) (err error) {
+		info, err = l.stream.Info(ctx)
+		return err
+	})
+	return info, err
+}
+
 // message asks for a message, and returns nil if it is not there.
 func (l *link) message(ctx context.Context, get func(context.Context) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
 	err = l.persist(ctx, l.cfg.Try, func(ctx context.Context) (err error) {

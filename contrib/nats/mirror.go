@@ -29,6 +29,8 @@ type mirror struct {
 	hashes   map[string]string
 	order    []string
 	states   map[string]record
+	notes    map[string]record // of tasks that are not over
+	decided  []queue.Decision
 	timers   map[string]*time.Timer
 	watchers []*watcher
 }
@@ -36,7 +38,7 @@ type mirror struct {
 func newMirror(q *Queue) *mirror {
 	m := &mirror{
 		q: q, news: make(chan struct{}), bodies: map[string][]byte{},
-		hashes: map[string]string{}, states: map[string]record{}, timers: map[string]*time.Timer{},
+		hashes: map[string]string{}, states: map[string]record{}, notes: map[string]record{}, timers: map[string]*time.Timer{},
 	}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.work.Go(m.run)
@@ -134,17 +136,25 @@ func passing(err error) error { return errors.New("the consumer has ended: " + e
 func (m *mirror) took(subject string, r record) error {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(subject, m.q.prefix+"."), ".")
 	var tasks []offer
-	if kind == "o" {
+	var made queue.Decision
+	if kind == "o" || kind == "c" {
+		into := any(&tasks)
+		if kind == "c" {
+			into = &made
+		}
 		body, err := m.body(subject, r.seq)
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(body, &tasks); err != nil {
+		if err := json.Unmarshal(body, into); err != nil {
 			return &Error{m.q.name, err, "another program wrote message " + subject + ": remove the job"}
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r.seq <= m.seq {
+		return nil
+	}
 	for _, t := range tasks {
 		if _, known := m.hashes[t.Task]; known {
 			continue
@@ -153,8 +163,17 @@ func (m *mirror) took(subject string, r record) error {
 		m.order = append(m.order, t.Task)
 		m.tell(t.Task, m.stateOf(t.Task))
 	}
-	if kind == "t" { // what else there is belongs to a later version
+	switch kind { // what else there is belongs to a later version
+	case "t":
 		m.set(untoken(name), r)
+	case "n":
+		m.note(untoken(name), r)
+	case "c":
+		m.decided = append(m.decided, made)
+		for _, w := range m.watchers {
+			w.decision(made)
+			w.wake()
+		}
 	}
 	m.seq = r.seq
 	m.rouse()
@@ -210,6 +229,9 @@ func (m *mirror) set(task string, r record) {
 	if r.state == queue.Leased {
 		m.lookIn(task, r, r.ttl+time.Second)
 	}
+	if r.state == queue.Over {
+		delete(m.notes, task)
+	}
 	if r.state == queue.Leased && old.state == queue.Leased && old.fence == r.fence { // extended
 		return
 	}
@@ -254,13 +276,10 @@ func (m *mirror) look(task string, r record) {
 // current waits until the mirror has what the stream had when it was called.
 func (m *mirror) current(ctx context.Context) error {
 	var last uint64
-	err := m.q.persist(ctx, m.q.cfg.Try, func(ctx context.Context) error {
-		info, err := m.q.stream.Info(ctx)
-		if err == nil && info.State.Msgs > 0 {
-			last = info.State.LastSeq
-		}
-		return err
-	})
+	info, err := m.q.info(ctx)
+	if err == nil && info.State.Msgs > 0 {
+		last = info.State.LastSeq
+	}
 	for err == nil {
 		m.mu.Lock()
 		seq, end, news := m.seq, m.err, m.news

@@ -3,13 +3,11 @@ package troupenats
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -65,67 +63,6 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 // connection open.
 func (q *Queue) Close() { q.mirror.close() }
 
-// atOnce is how many tasks one message offers.
-const atOnce = 2000
-
-// offer is one of them.
-type offer struct {
-	Task string `json:"t"`
-	Hash string `json:"h"`
-}
-
-// Offer implements queue.Queue. The id of a task has 256 bytes at most.
-func (q *Queue) Offer(ctx context.Context, tasks ...queue.Offer) error {
-	if len(tasks) == 0 {
-		return nil
-	}
-	if err := q.mirror.current(ctx); err != nil {
-		return err
-	}
-	var news []offer
-	for _, o := range tasks {
-		if o.Result != nil {
-			return &Error{"Offer", fmt.Errorf("%w: a task with a result", errors.ErrUnsupported), "offer the task without it"}
-		}
-		if !taskID.MatchString(o.Task) {
-			return &Error{"Offer", fmt.Errorf("%w: the task's id %q", ErrConfig, o.Task), "take 1 to 256 letters, digits and . _ - #"}
-		}
-		hash, known := q.mirror.hash(o.Task)
-		if !known {
-			news = append(news, offer{o.Task, o.Hash})
-		} else if hash != o.Hash {
-			return fmt.Errorf("task %q: %w", o.Task, queue.ErrOtherHash)
-		}
-	}
-	if len(news) == 0 {
-		return nil
-	}
-	for len(news) > 0 {
-		n := min(len(news), atOnce)
-		body, err := json.Marshal(news[:n])
-		if err != nil {
-			return &Error{"Offer", err, ""}
-		}
-		sum := sha256.Sum256(body)
-		subject := q.prefix + ".o." + hex.EncodeToString(sum[:16])
-		q.mirror.expect(subject, body)
-		// Another program that was quicker has written the same.
-		if _, _, err := q.swap(ctx, subject, 0, record{state: offered}, body); err != nil {
-			return err
-		}
-		news = news[n:]
-	}
-	if err := q.mirror.current(ctx); err != nil {
-		return err
-	}
-	for _, o := range tasks { // the first offer of a task counts
-		if hash, _ := q.mirror.hash(o.Task); hash != o.Hash {
-			return fmt.Errorf("task %q: %w", o.Task, queue.ErrOtherHash)
-		}
-	}
-	return nil
-}
-
 // Lease implements queue.Queue.
 func (q *Queue) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
 	r, known := q.mirror.state(task)
@@ -169,45 +106,58 @@ func (q *Queue) Lease(ctx context.Context, task, worker string) (queue.Lease, er
 		q.held[task] = grant{seq, seq}
 		q.mu.Unlock()
 		q.mirror.learn(task, want)
-		return queue.Lease{Task: task, Worker: worker, Fence: seq, TTL: q.cfg.TTL}, nil
+		l := queue.Lease{Task: task, Worker: worker, Fence: seq, TTL: q.cfg.TTL}
+		l.Starts, l.Note, err = q.left(ctx, task, seq)
+		return l, err
 	}
 }
+
+// inFlight is how many writes of one call are on their way at the same time.
+const inFlight = 64
 
 // Extend implements queue.Queue. Each lease is one message.
 func (q *Queue) Extend(ctx context.Context, leases ...queue.Lease) []error {
 	errs := make([]error, len(leases))
-	var all sync.WaitGroup
-	for i, l := range leases {
-		all.Go(func() {
-			errs[i] = q.replace(ctx, l, record{state: queue.Leased, worker: l.Worker, fence: l.Fence, ttl: q.cfg.TTL}, nil)
-		})
-	}
-	all.Wait()
+	each(len(leases), func(i int) { errs[i] = q.extend(ctx, leases[i]) })
 	return errs
 }
 
-// Note implements queue.Queue. Notes are not kept yet: its error matches errors.ErrUnsupported.
-func (q *Queue) Note(context.Context, queue.Lease, json.RawMessage) error {
-	return &Error{"Note", errors.ErrUnsupported, ""}
+func (q *Queue) extend(ctx context.Context, l queue.Lease) error {
+	return q.replace(ctx, l, record{state: queue.Leased, worker: l.Worker, fence: l.Fence, ttl: q.cfg.TTL}, nil)
 }
 
-// Decide implements queue.Queue. Decisions are not kept yet: its error matches errors.ErrUnsupported.
-func (q *Queue) Decide(context.Context, queue.Decision) error {
-	return &Error{"Decide", errors.ErrUnsupported, "decide in each program"}
+// each calls f for each number below n, inFlight at a time.
+func each(n int, f func(i int)) {
+	var all sync.WaitGroup
+	var next atomic.Int64
+	for range min(n, inFlight) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				f(i)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Finish implements queue.Queue. A result that is too large for a message is an object.
 func (q *Queue) Finish(ctx context.Context, l queue.Lease, result json.RawMessage) error {
 	r := record{state: queue.Over, worker: l.Worker, fence: l.Fence}
-	result = bytes.Clone(result)
-	if int64(len(result)) > q.nc.MaxPayload()-4096 {
-		r.object = fmt.Sprintf("%d/result.json@%s", l.Fence, newName())
-		if err := q.files.object(ctx, r.object, bytes.NewReader(result), true); err != nil {
-			return err
-		}
-		result = nil
+	body, err := q.body(ctx, &r, result)
+	if err != nil {
+		return err
 	}
-	return q.replace(ctx, l, r, result)
+	return q.replace(ctx, l, r, body)
+}
+
+// body is a copy of a result for its message, or nil if it is an object.
+func (q *Queue) body(ctx context.Context, r *record, result json.RawMessage) (json.RawMessage, error) {
+	result = bytes.Clone(result)
+	if int64(len(result)) <= q.nc.MaxPayload()-4096 {
+		return result, nil
+	}
+	r.object = fmt.Sprintf("%d/result.json@%s", r.fence, newName())
+	return nil, q.files.object(ctx, r.object, bytes.NewReader(result), true)
 }
 
 // Release implements queue.Queue.

@@ -2,6 +2,7 @@ package troupenats
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"net/url"
 	"strconv"
@@ -21,10 +22,18 @@ const (
 	headFence  = "Troupe-Fence"  // not on the message that grants a lease: its sequence is the fence
 	headWrite  = "Troupe-Write"  // a name of the write, by which its tries know each other
 	headObject = "Troupe-Object" // the object that has what is too large for a message
+	headStarts = "Troupe-Starts" // of a note: how often its task was started
+	headNote   = "Troupe-Note"   // the note in base64, unless it is large: then the body has it
+	headGiven  = "Troupe-Given"  // the result was offered: no lease has finished the task
 	headTTL    = "Nats-TTL"      // the server removes the message then
 )
 
-const offered queue.State = "offered" // of a message that offers tasks
+// States of messages that are not where a task stands.
+const (
+	offered queue.State = "offered" // tasks
+	noted   queue.State = "note"
+	decided queue.State = "decision"
+)
 
 // record is the last message of a task.
 type record struct {
@@ -35,8 +44,11 @@ type record struct {
 	object string
 	ttl    time.Duration // of a lease
 
-	alone bool      // nothing that the subject had before stays
-	at    time.Time // of the message, by the clock of the server that leads the stream
+	offered bool      // the result was
+	starts  int       // of a note
+	note    []byte    // nil: it is the body
+	alone   bool      // nothing that the subject had before stays
+	at      time.Time // of the message, by the clock of the server that leads the stream
 
 	seq  uint64    // of the message; 0: the subject has no message
 	gone bool      // the message, since the lease has ended
@@ -61,7 +73,7 @@ func (r record) holds(l queue.Lease) bool { return r.state == queue.Leased && r.
 // repeats reports whether want is a second result of the lease that has finished the task: the
 // first result counts, and the second call returns no error.
 func (r record) repeats(l queue.Lease, want record) bool {
-	return want.state == queue.Over && r.state == queue.Over && r.fence == l.Fence
+	return want.state == queue.Over && r.state == queue.Over && r.fence == l.Fence && !r.offered
 }
 
 func (r record) change(task string) queue.Change {
@@ -83,6 +95,15 @@ func (r record) header() nats.Header {
 	if r.object != "" {
 		h.Set(headObject, r.object)
 	}
+	if r.offered {
+		h.Set(headGiven, "1")
+	}
+	if r.state == noted {
+		h.Set(headStarts, strconv.Itoa(r.starts))
+		if r.note != nil {
+			h.Set(headNote, base64.StdEncoding.EncodeToString(r.note))
+		}
+	}
 	if r.alone {
 		h.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
 	}
@@ -93,6 +114,13 @@ func parse(h nats.Header, body []byte, seq uint64) record {
 	r := record{state: queue.State(h.Get(headState)), write: h.Get(headWrite), object: h.Get(headObject), seq: seq, body: body, seen: time.Now()}
 	r.worker, _ = url.PathUnescape(h.Get(headWorker))
 	r.fence, _ = strconv.ParseUint(h.Get(headFence), 10, 64)
+	r.offered = h.Get(headGiven) != ""
+	if r.starts, _ = strconv.Atoi(h.Get(headStarts)); r.state == noted {
+		r.note, _ = base64.StdEncoding.DecodeString(h.Get(headNote))
+		if len(r.note) == 0 {
+			r.note = body // nil if the headers came alone
+		}
+	}
 	if r.state == queue.Leased {
 		if r.ttl = ttlOf(h.Get(headTTL)); r.fence == 0 {
 			r.fence = seq

@@ -82,11 +82,12 @@ func (s *Transcripts) change(ctx context.Context, id string, change func(*grante
 // AcquireLease implements [session.LeaseStore].
 func (s *Transcripts) AcquireLease(ctx context.Context, r session.LeaseRequest) (l session.Lease, err error) {
 	err = s.change(ctx, r.Session, func(g *granted) error {
-		now, err := s.now(ctx)
+		info, err := s.info(ctx)
 		if err != nil {
 			return err
 		}
-		if g.Token == 0 { // above those of a stream that is lost
+		now := info.TimeStamp // of the server that leads the stream
+		if g.Token == 0 {     // above those of a stream that is lost
 			g.Token = now.UnixMilli()
 		}
 		g.TTL = r.TTL
@@ -94,18 +95,6 @@ func (s *Transcripts) AcquireLease(ctx context.Context, r session.LeaseRequest) 
 		return err
 	})
 	return l, err
-}
-
-// now is the time of the server that leads the stream.
-func (s *Transcripts) now(ctx context.Context) (now time.Time, err error) {
-	err = s.persist(ctx, s.cfg.Try, func(ctx context.Context) error {
-		info, err := s.stream.Info(ctx)
-		if err == nil {
-			now = info.TimeStamp
-		}
-		return err
-	})
-	return now, err
 }
 
 // RenewLease implements [session.LeaseStore].

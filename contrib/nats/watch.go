@@ -34,6 +34,7 @@ type told struct {
 	queue.Change
 	seq    uint64
 	object string
+	note   uint64 // the sequence of a note that is to be read; 0: there is nothing to read
 }
 
 func (w *watcher) wake() {
@@ -43,13 +44,22 @@ func (w *watcher) wake() {
 	}
 }
 
-func (w *watcher) add(task string, r record) {
+func (w *watcher) add(task string, r, note record) {
 	t := told{Change: r.change(task), seq: r.seq, object: r.object}
+	if r.state != queue.Over && note.seq != 0 {
+		if t.Note = slices.Clone(note.note); t.Note == nil {
+			t.note = note.seq
+		}
+	}
 	if n := len(r.body); n > 0 && r.state == queue.Over && w.bytes+n <= keptBytes {
 		t.Result = slices.Clone(json.RawMessage(r.body))
 		w.bytes += n
 	}
 	w.pending = append(w.pending, t)
+}
+
+func (w *watcher) decision(d queue.Decision) {
+	w.pending = append(w.pending, told{Change: queue.Change{Decision: &d}})
 }
 
 // take takes the next changes. Without changes the loop waits for news.
@@ -69,7 +79,7 @@ func (w *watcher) take() (next []told, news chan struct{}) {
 // tell gives a change to those who watch; mu is held.
 func (m *mirror) tell(task string, r record) {
 	for _, w := range m.watchers {
-		w.add(task, r)
+		w.add(task, r, m.notes[task])
 		w.wake()
 	}
 }
@@ -85,7 +95,10 @@ func (m *mirror) watch(ctx context.Context) iter.Seq2[queue.Change, error] {
 		w := &watcher{}
 		m.mu.Lock()
 		for _, task := range m.order {
-			w.add(task, m.stateOf(task))
+			w.add(task, m.stateOf(task), m.notes[task])
+		}
+		for _, d := range m.decided {
+			w.decision(d)
 		}
 		w.pending = append(w.pending, told{Change: queue.Change{State: queue.Current}})
 		m.watchers = append(m.watchers, w)
@@ -128,14 +141,17 @@ func (m *mirror) watch(ctx context.Context) iter.Seq2[queue.Change, error] {
 	}
 }
 
-// results reads the results that changes lack, at the same time, and leaves out a change that
+// results reads the results and notes that changes lack, at the same time, and leaves out a change that
 // a later one has made void.
 func (q *Queue) results(ctx context.Context, all []told) ([]told, error) {
 	errs := make([]error, len(all))
 	var work sync.WaitGroup
 	for i := range all {
-		if t := &all[i]; t.State == queue.Over && t.Result == nil {
+		switch t := &all[i]; {
+		case t.State == queue.Over && t.Result == nil:
 			work.Go(func() { t.Result, errs[i] = q.result(ctx, *t) })
+		case t.note != 0:
+			work.Go(func() { t.Note, errs[i] = q.noteSince(ctx, t.Task, t.note) })
 		}
 	}
 	work.Wait()
