@@ -46,7 +46,7 @@ type record struct {
 
 	offered bool      // the result was
 	starts  int       // of a note
-	note    []byte    // nil: it is the body
+	note    []byte    // the body has it if this is nil
 	alone   bool      // nothing that the subject had before stays
 	at      time.Time // of the message, by the clock of the server that leads the stream
 

@@ -30,7 +30,7 @@ type TranscriptsConfig struct {
 }
 
 // Transcripts is a store for session.Options.SessionStore in stream TROUPE_S_<name>: any host that
-// connects to the servers can go on with a session. It hands out leases, so one host at a time
+// connects to the servers can continue a session. It hands out leases, so one host at a time
 // does. An append is refused by the server in one step if the lease of its context is over.
 //
 // Appends, and what reads them, wait while no server leads the stream, until their context ends.
@@ -186,7 +186,7 @@ const (
 )
 
 // pack makes messages of entries: one entry for each line, up to so many bytes. A larger entry has
-// messages of its own.
+// several messages.
 func pack(entries []json.RawMessage, most int) (all []*nats.Msg, err error) {
 	add := func(body []byte) *nats.Msg {
 		m := &nats.Msg{Data: bytes.Clone(body), Header: nats.Header{headWrite: {newName()}}}

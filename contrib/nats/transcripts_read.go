@@ -168,7 +168,7 @@ func (s *Transcripts) consume(ctx context.Context, cfg jetstream.OrderedConsumer
 	if err != nil {
 		return err
 	}
-	// Nobody waits for the answer: without it the server ends the consumer after InactiveThreshold.
+	// Without the answer, too: the server ends the consumer after InactiveThreshold.
 	defer func() { _ = s.nc.Publish("$JS.API.CONSUMER.DELETE."+s.name+"."+c.CachedInfo().Name, nil) }()
 	it, err := c.Messages(jetstream.PullExpiry(5*time.Second), jetstream.PullHeartbeat(time.Second), jetstream.PullMaxBytes(8<<20))
 	if err != nil {

@@ -51,7 +51,7 @@ func leased(t *testing.T, s *Transcripts, host string, ttl time.Duration) sessio
 }
 
 // Two hosts have a session, one after another. The first one appends and renews at the same time,
-// and hears none of the first answers; when it has lost the lease it appends nothing.
+// and the first answers to it are lost; when it has lost the lease it appends nothing.
 func TestASessionGoesToAnotherHost(t *testing.T) {
 	t.Parallel()
 	connect, name := single(t), job()
@@ -110,7 +110,7 @@ func TestALeaseEndsByTheServersClock(t *testing.T) {
 	assert.Greater(t, time.Since(began), 200*time.Millisecond)
 }
 
-// A stream that was deleted is found again by its name, and tokens go on above the old ones.
+// A stream that was deleted is found again by its name, and new tokens are above the old ones.
 func TestTheStreamOfSessionsIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	nc, name := single(t)(t, newNetwork()), job()
