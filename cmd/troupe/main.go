@@ -13,6 +13,7 @@
 //	troupe top                  the same, as a screen that is kept up to date
 //	troupe mcp                  the same, as an MCP server on stdin and stdout
 //	troupe acp [flags]          be an agent for editors on stdin and stdout
+//	troupe doctor               say what this machine has for agents, and what is wrong
 //	troupe guard                clean up for a program that has died; runtime.Config.Guard starts it
 //	troupe version              print the version of this program
 //	troupe help [COMMAND]       print every flag and exit code

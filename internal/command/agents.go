@@ -211,19 +211,22 @@ func installed(getenv func(string) string) []string {
 	return found
 }
 
-func onPath(path string, names []string) bool {
+func onPath(path string, names []string) bool { return findOnPath(path, names) != "" }
+
+// findOnPath is the first program on the path with one of the names, or "".
+func findOnPath(path string, names []string) string {
 	for _, dir := range filepath.SplitList(path) {
 		for _, name := range names {
 			for _, ext := range []string{"", ".exe", ".cmd", ".bat"} {
 				at := filepath.Join(dir, name+ext)
 				st, err := os.Stat(at)
 				if filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && (ext != "" || st.Mode()&0o111 != 0) {
-					return true
+					return at
 				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // inTerms returns a message about sdk.Options in the terms of this command: an

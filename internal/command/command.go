@@ -144,6 +144,7 @@ func (a *app) tree() *cobra.Command {
 		add("top", "the same, as a screen that is kept up to date", topPage(), topCommand),
 		add("mcp", "the same, as an MCP server on stdin and stdout", mcpPage(), mcpCommand),
 		add("acp [flags]", "be an agent for editors on stdin and stdout", acpPage(), acpCommand),
+		add("doctor", "say what this machine has for agents, and what is wrong", doctorPage(), doctorCommand),
 		add("guard", "clean up for a program that has died, which has started it for that", guardPage(), guardCommand),
 		add("version", "print the version of this program", versionPage(), versionCommand),
 		helps,
