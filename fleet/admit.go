@@ -32,7 +32,10 @@ func (j *Job) entries(tasks []Task, first int, complete bool) ([]*entry, error) 
 			wrong = append(wrong, err)
 			continue
 		}
-		hash, err := hashOf(&t)
+		hash, err := j.Hashes[t.ID], error(nil)
+		if hash == "" {
+			hash, err = t.Hash()
+		}
 		if err != nil {
 			wrong = append(wrong, &TaskError{Index: first + i, ID: t.ID, Field: "options", Err: err.Error()})
 			continue
@@ -74,12 +77,10 @@ func (s *source) admit(ctx context.Context, entries []*entry, last bool) error {
 		s.ids[e.task.ID] = true
 		if k := s.found.tasks[e.task.ID]; k != nil {
 			in.past[e.task.ID] = k
-		} else {
+		} else if s.job.Share != ShareWork { // else once it has something to do with the task
 			records = append(records, s.records.record(kindAdmitted, e.task.ID, 0, admittedRecord{Hash: e.hash}))
 		}
-		if ticket := s.found.ticket(e.task.ID); ticket != "" {
-			offers = append(offers, queue.Offer{Task: ticket, Hash: e.hash})
-		}
+		offers = append(offers, s.found.offer(e))
 		w := s.job.workspaceOf(e.task)
 		in.specs = append(in.specs, spec{
 			id: e.task.ID, task: e.task, hash: e.hash, order: s.orderOf(e), priority: e.task.Priority, after: e.task.After,

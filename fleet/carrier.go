@@ -91,6 +91,8 @@ func (c *carrier) recordsOf(batch []work) (all []journal.Record) {
 			add(kindResult, e.id, len(e.result.Attempts), inFiles(e.result))
 		case parking:
 			add(kindParked, "", 0, parkedRecord{e.until, e.why})
+		case admitting:
+			add(kindAdmitted, e.id, 0, admittedRecord{Hash: e.hash})
 		case canceling:
 			add(kindCanceled, e.id, 0, struct{}{})
 		case requeued:

@@ -2,9 +2,6 @@ package fleet
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -102,6 +99,12 @@ type Job struct {
 	// each program. CancelTask, Requeue and Amend decide for this program alone. Not for
 	// [Stream]. nil: the tasks are this program's alone.
 	Queue queue.Queue
+	// Share says what this program does for the job of Queue. Default: "", which is [ShareAll].
+	Share Share
+	// Hashes identify the content of tasks, by their ids, as [Task.Hash] of the program that has
+	// submitted the job made them: programs of other versions then agree. A task without one gets
+	// its own.
+	Hashes map[string]string
 	// Files keep long answers, diffs and transcripts for the other programs of Queue. nil:
 	// answers are in the queue whole, and diffs and transcripts stay in the directory Out of the program
 	// that ran the task.
@@ -344,8 +347,11 @@ func (j *Job) check() error {
 			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
 		}
 	}
-	if j.Queue == nil && (j.Files != nil || j.Worker != "") {
-		add("Files", "and Worker have no use without Queue", "set Queue, or leave them out")
+	if j.Queue == nil && (j.Files != nil || j.Worker != "" || j.Share != "") {
+		add("Files", ", Worker and Share have no use without Queue", "set Queue, or leave them out")
+	}
+	if !slices.Contains([]Share{"", ShareAll, ShareSubmit, ShareWork}, j.Share) {
+		add("Share", fmt.Sprintf("is %q", j.Share), "take ShareAll, ShareSubmit or ShareWork")
 	}
 	if j.Sample < 0 {
 		add("Sample", "is negative", "give the number of tasks, or 0 for all")
@@ -480,14 +486,4 @@ func checkAll(tasks []*Task) error {
 		}
 	}
 	return errors.Join(wrong...)
-}
-
-// hashOf identifies a task's content.
-func hashOf(t *Task) (string, error) {
-	b, err := json.Marshal(t)
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8]), nil
 }

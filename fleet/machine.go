@@ -150,6 +150,7 @@ func (in added) step(m *machine, out []effect) []effect {
 		if n == nil {
 			n = &node{}
 		}
+		n.unadmitted = m.rules.share == ShareWork && in.past[in.specs[i].id] == nil
 		n.spec = in.specs[i]
 		if n.next.mode == "" {
 			n.next.mode = modeFresh
@@ -304,7 +305,7 @@ func (m *machine) settle(now time.Time, out []effect) []effect {
 	}
 	wants := false
 starting:
-	for m.stopped == nil && !m.paused && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
+	for m.stopped == nil && !m.paused && m.rules.share != ShareSubmit && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
 		n := m.first()
 		switch {
 		case m.quarantines(n) != "":
@@ -358,7 +359,7 @@ func (m *machine) next(now time.Time) time.Time {
 	if m.rest.Len() > 0 {
 		sooner(m.rest[0].due)
 	}
-	if m.ready.Len() > 0 {
+	if m.ready.Len() > 0 && m.rules.share != ShareSubmit {
 		sooner(m.account.Next(now))
 		sooner(m.outages.next(now))
 	}

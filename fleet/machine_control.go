@@ -47,7 +47,7 @@ func (in steered) step(m *machine, out []effect) []effect {
 		n.later = append(n.later, in)
 		return out
 	case in.what == steerRequeue:
-		out = m.requeue(n, out)
+		out = m.requeue(n, m.admit(n, out))
 	case n.state == nodeRuns:
 		if n.asked != steerCancel {
 			n.asked = steerCancel
@@ -55,6 +55,7 @@ func (in steered) step(m *machine, out []effect) []effect {
 		}
 	case n.state != nodeOver:
 		m.unqueue(n)
+		out = m.admit(n, out)
 		if out = m.close(n, Canceled, whyCanceled, true, out); n.state == nodeClaims { // its result follows
 			out = append(out, canceling{n.id})
 		}
@@ -111,7 +112,7 @@ func (m *machine) reopen(n *node, out []effect) []effect {
 	n.reset()
 	m.withdraw(n)
 	n.state, n.status = nodeWaits, ""
-	out = append(out, requeued{id: n.id})
+	out = append(m.admit(n, out), requeued{id: n.id})
 	for _, d := range n.dependents {
 		d.waits++
 		switch {

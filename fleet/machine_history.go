@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // history is what a journal knows.
@@ -276,16 +277,22 @@ func (h *history) accepted(ids []string) bool {
 	return true
 }
 
-// ticket is what the queue is to be offered for a task; "": the task is over.
-func (h *history) ticket(id string) string {
-	switch k := h.tasks[id]; {
-	case k == nil:
-		return id
-	case k.result != nil:
-		return ""
-	default:
-		return k.ticket()
+// offer is what the queue is offered for a task: also its result, which a queue that was made
+// anew does not have. The long texts are in it, since the files may be lost with the queue.
+func (h *history) offer(e *entry) queue.Offer {
+	k := h.tasks[e.task.ID]
+	if k == nil {
+		return queue.Offer{Task: e.task.ID, Hash: e.hash}
 	}
+	o := queue.Offer{Task: k.ticket(), Hash: e.hash}
+	if k.result != nil {
+		whole := *k.result
+		whole.TextFile, whole.StructuredFile = "", ""
+		if raw, err := json.Marshal(whole); err == nil { // it was read from JSON
+			o.Result, o.Fence = raw, whole.Fence
+		}
+	}
+	return o
 }
 
 // snapshot is the job as the journal has it.

@@ -63,8 +63,11 @@ type node struct {
 	elsewhere time.Time    // until then it rests without a call: another program has it
 	freed     bool         // since the queue was asked for it, it was given back
 	foreign   *TaskResult  // of another program
-	ending    *ending      // what the queue is asked about
-	doubtful  uint64       // the fence of a result of which it is not known whether the queue has it
+	abroad    bool         // its result is another program's, and only how it ended is kept
+	// The journal does not have the task: this program has had nothing to do with it.
+	unadmitted bool
+	ending     *ending // what the queue is asked about
+	doubtful   uint64  // the fence of a result of which it is not known whether the queue has it
 
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died

@@ -153,8 +153,10 @@ type (
 	knows struct {
 		ticket, worker string
 		fence          uint64
-		reply          *kernel.Promise[bool]
+		reply          *kernel.Promise[known]
 	}
+	// known: the result is old, or only how the task ended is kept.
+	known struct{ old, bare bool }
 )
 
 func reply[T any](out []effect, to *kernel.Promise[T], value T) []effect {
@@ -303,5 +305,9 @@ func (n lapsed) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n knows) note(m *machine, _ time.Time, out []effect) []effect {
-	return reply(out, n.reply, m.knows(n.ticket, n.worker, n.fence))
+	k := known{old: m.knows(n.ticket, n.worker, n.fence)}
+	if t := m.named(n.ticket); t != nil {
+		k.bare = m.rules.share == ShareWork && len(t.dependents) == 0
+	}
+	return reply(out, n.reply, k)
 }

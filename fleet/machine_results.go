@@ -17,6 +17,10 @@ type change struct {
 
 // conclude makes the result of a task that is over.
 func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect {
+	if n.foreign != nil && n.ending == nil && m.rules.share == ShareWork {
+		return n.abroadWith(n.foreign, out)
+	}
+	out = m.admit(n, out)
 	e := finish{id: n.id, status: s, why: why}
 	switch end := n.ending; {
 	case end != nil:
@@ -44,6 +48,32 @@ func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect
 	n.unkept = e.result
 	m.pending = append(m.pending, change{n, e.result})
 	return append(out, e)
+}
+
+// abroadWith keeps how a task ended that another program has run. Templates need its texts.
+func (n *node) abroadWith(r *TaskResult, out []effect) []effect {
+	kept := &TaskResult{ID: r.ID, Status: r.Status, Family: r.Family, Usage: r.Usage, Requeued: n.requeued, Fence: r.Fence, Worker: r.Worker, Ended: r.Ended}
+	if len(n.dependents) > 0 {
+		all := *r
+		kept = &all
+		kept.Requeued, kept.OnAccept = n.requeued, nil
+	}
+	n.result, n.abroad = kept, true
+	n.report, n.foreign, n.fence = nil, nil, 0
+	if n.tenure != nil {
+		n.tenure = nil
+		out = append(out, disarm{n.id})
+	}
+	return out
+}
+
+// admit has the journal know a task before anything else of it.
+func (m *machine) admit(n *node, out []effect) []effect {
+	if !n.unadmitted {
+		return out
+	}
+	n.unadmitted = false
+	return append(out, admitting{n.id, n.hash})
 }
 
 // made is the result of a task that this program has run.
@@ -82,7 +112,7 @@ func (m *machine) withdraw(n *node) {
 	if n.result == nil && n.unkept == nil {
 		return
 	}
-	n.unkept = nil
+	n.unkept, n.abroad = nil, false
 	n.requeued++
 	m.pending = append(m.pending, change{node: n})
 }
@@ -200,7 +230,7 @@ func (m *machine) closing(now time.Time) closing {
 // results are those that are durable, in the order of the tasks.
 func (m *machine) results() (all []*TaskResult) {
 	for _, n := range m.order {
-		if n.result != nil {
+		if n.result != nil && !n.abroad {
 			all = append(all, n.result)
 		}
 	}

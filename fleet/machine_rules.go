@@ -41,6 +41,7 @@ type rules struct {
 	patience    time.Duration    // with what all attempts need; 0: its failures are the task's
 	began       time.Time
 	worker      string // this program in the queue; "": no other program may have tasks
+	share       Share
 	grace       time.Duration
 	subagents   Subagents
 	onAccept    bool      // something runs after a task was accepted

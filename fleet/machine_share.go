@@ -24,7 +24,7 @@ func (in leased) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	if n.is(in.number) {
 		n.tenure = &tenure{in.lease, in.sent}
-		out = n.arm(out, in.sent)
+		out = m.admit(n, n.arm(out, in.sent))
 		out = append(out, tell{Event{Kind: EventStarted, Task: n.id, Attempt: n.number, Detail: string(n.next.mode)}})
 	}
 	return append(out, answered{to: in.reply})

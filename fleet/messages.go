@@ -228,6 +228,8 @@ type (
 	}
 	// canceling: an attempt is under way, and its task is to be canceled.
 	canceling struct{ id string }
+	// admitting: the program has to do with a task of which its journal knows nothing.
+	admitting struct{ id, hash string }
 	// requeued: the task begins anew. Its result is void, and the attempt that is under way
 	// ends.
 	requeued struct {
@@ -324,6 +326,7 @@ func (claim) isEffect()      {}
 func (clearUp) isEffect()    {}
 func (runAgain) isEffect()   {}
 func (canceling) isEffect()  {}
+func (admitting) isEffect()  {}
 func (requeued) isEffect()   {}
 func (answered) isEffect()   {}
 func (pausing) isEffect()    {}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -152,7 +153,8 @@ func (s *shared) heed(ctx context.Context, c queue.Change) error {
 		}
 		return nil
 	}
-	if known, _ := question(s.env, func(to *kernel.Promise[bool]) note { return knows{c.Task, c.Worker, c.Fence, to} }); known {
+	of, _ := question(s.env, func(to *kernel.Promise[known]) note { return knows{c.Task, c.Worker, c.Fence, to} })
+	if of.old {
 		return nil
 	}
 	id, _, _ := strings.Cut(c.Task, "#")
@@ -161,13 +163,13 @@ func (s *shared) heed(ctx context.Context, c queue.Change) error {
 	if err == nil && t.ID != id {
 		err = fmt.Errorf("it is of task %q", t.ID)
 	}
-	if err == nil {
+	if err == nil && !of.bare {
 		err = unfold(&t, func(name string) ([]byte, error) { return s.records.borrow(ctx, c.Fence, name) })
 	}
 	if err != nil {
 		return &queueError{fmt.Errorf("the result of task %s by %s: %w", id, c.Worker, err)}
 	}
-	t.TextFile, t.StructuredFile, t.Fence, t.Worker = "", "", c.Fence, c.Worker
+	t.TextFile, t.StructuredFile, t.Fence, t.Worker = "", "", c.Fence, cmp.Or(c.Worker, t.Worker)
 	s.post(foreign{c.Task, &t})
 	return nil
 }
