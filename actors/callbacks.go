@@ -64,7 +64,7 @@ func (b *callbacks) Handle(c *kernel.Context[router.ToCallbacks], m router.ToCal
 	case callbacksTimer:
 		b.fire(c, timer(m))
 	case describe:
-		m.reply.Resolve(b.describe("callbacks/"))
+		m.reply.Resolve(b.describe(b.core.cfg.System.Clock().Now(), "callbacks/", b.core.callbacks.Get().Supervisor.Name()))
 	default:
 		return fmt.Errorf("callbacks: unexpected message %T", m)
 	}

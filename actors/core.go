@@ -47,6 +47,8 @@ type Config struct {
 	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
 	// does not wait. nil: no mirror.
 	Mirror func(report []byte)
+	// Spent gets each result of the agent, which it must not change. nil: no interest.
+	Spent func(*protocol.ResultMessage)
 	// ChildContext adds values to the contexts of Options.Children, or is nil.
 	ChildContext func(context.Context) context.Context
 }
@@ -87,6 +89,7 @@ type Core struct {
 
 	children []*child.Box // of Options.Children, in their order
 
+	named atomic.Pointer[string]         // the agent's id of the session; nil: not known
 	link  atomic.Pointer[transport.Link] // of the present process
 	state atomic.Int32                   // of the session; for users
 	alone atomic.Bool                    // no actor is left, nor will there be one; for the reader
@@ -160,8 +163,24 @@ func (k *Core) routerConfig() router.Config {
 	return router.Config{
 		Clock: k.cfg.System.Clock(), User: k.User, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callbacks,
-		Named: func(id string) { k.Link().Named(id) }, Mirror: k.cfg.Mirror,
+		Named: k.isNamed, Mirror: k.cfg.Mirror, Spent: k.cfg.Spent,
 	}
+}
+
+// isNamed takes the agent's id of the session.
+func (k *Core) isNamed(id string) {
+	if last := k.named.Load(); last == nil || *last != id {
+		k.named.Store(&id)
+	}
+	k.Link().Named(id)
+}
+
+// Named is the agent's id of the session; "" until it is known. It takes no lock.
+func (k *Core) Named() string {
+	if id := k.named.Load(); id != nil {
+		return *id
+	}
+	return ""
 }
 
 // lifeConfig is what the options and the dialect say to the life.

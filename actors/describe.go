@@ -24,7 +24,7 @@ func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {
 }
 
 func (s *sessionActor) describeTree(reply *kernel.Promise[[]session.ActorInfo]) {
-	infos := s.describe("")
+	infos := s.describe(s.core.cfg.System.Clock().Now(), "", s.core.session.Name())
 	all := s.core.callbacks.Made()
 	if all == nil || !all.Supervisor.Live() {
 		reply.Resolve(infos)
@@ -57,14 +57,25 @@ type Credit struct {
 	Bytes, OwedBytes       int64
 }
 
-// Waits asks what the session waits for, and which credit is out: the consumer, the agent, requests,
+// Turn is the turn that runs. Without one only N is set, the number of turns so far.
+type Turn struct {
+	N     int
+	Since time.Time
+}
+
+// Past asks what is remembered of the session's past.
+func (k *Core) Past(ctx context.Context) (machine.Story, error) {
+	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Story]) machine.Input { return router.Recall{Reply: reply} })
+}
+
+// Waits asks what the session waits for, which turn runs, and which credit is out: the consumer, the agent, requests,
 // calls, background tasks, turns, each oldest first; then the exit of an agent that is stopped, and the
 // end of the user's children that are. A session that ends meanwhile waits for nothing. The error says
 // why no answer came.
-func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
+func (k *Core) Waits(ctx context.Context) ([]session.Wait, Turn, Credit, error) {
 	found, err := kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[router.Looked]) machine.Input { return router.Look{Reply: reply} })
 	if err != nil {
-		return nil, Credit{}, err
+		return nil, Turn{}, Credit{}, err
 	}
 	out := Credit{Messages: found.Held, Bytes: found.Bytes}
 	out.OwedMessages, out.OwedBytes = k.User.Owed()
@@ -89,9 +100,9 @@ func (k *Core) Waits(ctx context.Context) ([]session.Wait, Credit, error) {
 		if after < 0 {
 			after = len(all)
 		}
-		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since)})
+		all = slices.Insert(all, after, session.Wait{What: what, Age: k.cfg.System.Clock().Now().Sub(since), Since: since})
 	}
-	return all, out, nil
+	return all, Turn{found.Turn.N, found.Turn.From}, out, nil
 }
 
 // runningNow asks the callback actors for what they know of the requests.

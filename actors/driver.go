@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
@@ -148,15 +149,20 @@ func (d *driver[M]) find(name string) int {
 }
 
 // describe lists the children for Tree.
-func (d *driver[M]) describe(prefix string) []session.ActorInfo {
+func (d *driver[M]) describe(now time.Time, prefix, parent string) []session.ActorInfo {
 	var infos []session.ActorInfo
+	failures, limit := d.sup.Recent(now)
 	for _, s := range d.sup.Snapshot() {
-		info := session.ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts}
+		info := session.ActorInfo{Name: prefix + childName(s.Name, s.Incarnation), State: s.State.String(), Restarts: s.Restarts, Parent: parent, Started: s.StartedAt, FailedAt: s.FailedAt}
+		if failures > 0 {
+			info.WindowFailures, info.WindowLimit, info.WindowMS = failures, limit.Max, limit.Window.Milliseconds()
+		}
 		if s.Reason != nil {
 			info.LastFailure = s.Reason.Error()
 		}
 		if i := d.find(childName(s.Name, s.Incarnation)); i >= 0 {
-			info.Depth, info.Handled = d.live[i].at.Depth(), d.live[i].at.Handled()
+			at := d.live[i].at
+			info.Depth, info.Handled, info.OldestMS = at.Depth(), at.Handled(), at.Waited(now).Milliseconds()
 		}
 		infos = append(infos, info)
 	}

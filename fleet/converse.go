@@ -39,7 +39,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 	a.client = sdk.NewClient(a.opts)
 	defer r.hangUp(ctx, a)
 	from = r.clock.Now()
-	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: r.labels(a.task)}
+	place := runtime.AdmissionRequest{Group: r.job.ID, Priority: a.task.Priority, Labels: r.labels(a.task), Job: r.job.ID, Task: a.task.ID, Attempt: a.number}
 	if err := a.client.Connect(runtime.WithAdmission(ctx, place)); err != nil {
 		return err
 	}

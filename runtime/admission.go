@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
@@ -87,9 +88,14 @@ type AdmissionRequest struct {
 	// NotBefore is the earliest start. The time until then counts for Admission.MaxWait.
 	// Default: zero, at once.
 	NotBefore time.Time
+	// Job, Task and Attempt say in [SessionTree] what the session works on. They do not change
+	// its place. Package fleet sets them. Default: "", "", 0.
+	Job, Task string
+	Attempt   int
 }
 
-// AdmissionStat is what [Runtime.AdmissionStat] returns.
+// AdmissionStat is what [Runtime.AdmissionStat] returns. Its JSON form has durations in
+// milliseconds, as oldest_ms and wait_time_ms, and Host as memory and free_disk.
 type AdmissionStat struct {
 	Live     int            // sessions that have a place
 	ByGroup  map[string]int // the same, by group
@@ -104,6 +110,44 @@ type AdmissionStat struct {
 	// those that wait for one, with MaxProcesses or MaxSpawned.
 	Processes, ProcessesQueued int
 	MadeRoom                   int64 // sessions that were passivated for others, so far
+}
+
+// admissionJSON is the JSON form of an [AdmissionStat].
+type admissionJSON struct {
+	Live            int            `json:"live"`
+	ByGroup         map[string]int `json:"by_group"`
+	Queued          int            `json:"queued"`
+	OldestMS        int64          `json:"oldest_ms"`
+	Admitted        int64          `json:"admitted"`
+	Waited          int64          `json:"waited"`
+	WaitTimeMS      int64          `json:"wait_time_ms"`
+	GaveUp          int64          `json:"gave_up"`
+	Processes       int            `json:"processes"`
+	ProcessesQueued int            `json:"processes_queued"`
+	MadeRoom        int64          `json:"made_room"`
+	Memory          int64          `json:"memory"`
+	FreeDisk        int64          `json:"free_disk"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (s AdmissionStat) MarshalJSON() ([]byte, error) {
+	return json.Marshal(admissionJSON{
+		s.Live, s.ByGroup, s.Queued, s.Oldest.Milliseconds(), s.Admitted, s.Waited, s.WaitTime.Milliseconds(),
+		s.GaveUp, s.Processes, s.ProcessesQueued, s.MadeRoom, s.Host.Memory, s.Host.FreeDisk,
+	})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (s *AdmissionStat) UnmarshalJSON(raw []byte) error {
+	var j admissionJSON
+	if err := json.Unmarshal(raw, &j); err != nil {
+		return err
+	}
+	*s = AdmissionStat{
+		j.Live, j.ByGroup, j.Queued, time.Duration(j.OldestMS) * time.Millisecond, j.Admitted, j.Waited, time.Duration(j.WaitTimeMS) * time.Millisecond,
+		HostUsage{j.Memory, j.FreeDisk}, j.GaveUp, j.Processes, j.ProcessesQueued, j.MadeRoom,
+	}
+	return nil
 }
 
 type admissionKey struct{}

@@ -106,7 +106,8 @@ func TestAChildThatIsStuckInARestart(t *testing.T) {
 	require.NotEmpty(t, got)
 	last := got[len(got)-1]
 	assert.Positive(t, last.Age)
-	last.Age = 0
+	assert.Equal(t, w.Sched.Now().Add(-last.Age), last.Since)
+	last.Age, last.Since = 0, time.Time{}
 	assert.Equal(t, wait, last)
 	w.Pass(5 * time.Second)
 	got = s.Tree(t.Context()).Waits

@@ -60,6 +60,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		Host:   &s.rt.host, ID: s.id, Dialect: spec.Dialect, Input: in,
 		Command: &command, Spawner: s.spawnerFor(spec), Leases: s.leases(spec),
 		Supervisors: s.rt.supervisors(spec.Options.Supervisors), Emit: s.emit, ChildContext: s.childContext(spec),
+		Spent: s.spent,
 	}
 	if err := s.isolate(spec, in, &command); err != nil {
 		s.forsake()

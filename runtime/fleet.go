@@ -112,6 +112,7 @@ func (f *fleet) start(c *kernel.Context[toFleet], m *member) {
 		return
 	}
 	f.live[name] = m
+	m.session.lived.Store(c.Now().UnixNano())
 }
 
 // ChildDown implements [kernel.ChildObserver].
@@ -142,7 +143,8 @@ func (f *fleet) ChildDown(c *kernel.Context[toFleet], d kernel.Down) error {
 			return nil
 		}
 	}
-	m.session.crashed(reason)
+	_, limit := m.sup.Recent(c.Now())
+	m.session.crashed(reason, c.Now(), limit)
 	f.do(c, m, m.sup.ChildDown(c.Now(), m.session.id, incarnationOf(m), reason))
 	return nil
 }

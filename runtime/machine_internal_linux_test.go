@@ -18,6 +18,10 @@ func TestTheMachineIsMeasured(t *testing.T) {
 	require.NoError(t, child.Start())
 	var m HostUsage
 	assert.Eventually(t, func() bool { m = measure(t.TempDir()); return m.Memory > 0 }, 10*time.Second, 10*time.Millisecond)
+	trees := map[int]int64{child.Process.Pid: 0, 1 << 30: 0}
+	measureTrees(trees)
+	assert.Positive(t, trees[child.Process.Pid], "the memory of one process and its children")
+	assert.Zero(t, trees[1<<30], "a process that is gone")
 	require.NoError(t, child.Process.Kill())
 	_ = child.Wait() // it was killed
 	assert.Positive(t, m.FreeDisk)

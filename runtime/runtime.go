@@ -32,7 +32,9 @@ type Runtime struct {
 	private   *privateDirs
 	breaks    *breakers
 	admission *admission
-	keeper    *keeper              // nil if sessions are kept without a limit
+	keeper    *keeper // nil if sessions are kept without a limit
+	began     time.Time
+	counts    counts
 	usual     *session.Supervisors // of sessions with the defaults
 
 	mu       sync.Mutex
@@ -40,7 +42,8 @@ type Runtime struct {
 	accounts map[string]*Account
 	// exclusive has the last caller that asked for each name that is taken.
 	exclusive map[string]*kernel.Promise[struct{}]
-	waiting   []*Session // registered, not started
+	waiting   []*Session    // registered, not started
+	past      []SessionTree // the last sessions that have ended, oldest first
 	closing   bool
 	parent    []string // environment that the last session was given
 	environ   []string // environment of the last session's agent
@@ -72,6 +75,7 @@ func New(cfg Config) (*Runtime, error) {
 		rt.actorFailed(c)
 	}
 	rt.sys = kernel.NewSystem(seams)
+	rt.began = rt.sys.Clock().Now()
 	rt.host.System, rt.host.Budget = rt.sys, user.NewBudget(cfg.LineBudget)
 	rt.bus = &bus{exec: rt.sys.Executor()}
 	if logger := cfg.Logger; logger != nil {
@@ -202,9 +206,10 @@ func (rt *Runtime) share(last *[]string, now []string) []string {
 	return *last
 }
 
-func (rt *Runtime) remove(s *Session) {
+func (rt *Runtime) remove(s *Session, last SessionTree) {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
+	rt.bury(last)
 	if s.place != nil {
 		rt.admission.leave(s.place)
 		s.place = nil

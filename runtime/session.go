@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
+	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -44,6 +45,12 @@ type Session struct {
 	rootOf transcript.Vendor      // whose
 	kept   atomic.Pointer[string] // the agent's id of the session that was recorded
 
+	title   string           // for people
+	about   AdmissionRequest // what the session is for
+	local   bool             // its agent is a process of this machine that the runtime started
+	meter   meter
+	marks   atomic.Pointer[[]Mark] // deaths and crashes, oldest first; emitting is held to write it
+	lived   atomic.Int64           // when the present incarnation of its actor began, in Unix nanoseconds
 	opened  time.Time
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
 	crash   atomic.Pointer[crash] // of the session's actor, or nil
@@ -64,6 +71,9 @@ func (rt *Runtime) newSession(ctx context.Context, spec Spec) (*Session, error) 
 		return nil, fmt.Errorf("open: session id %q must not contain / or #", spec.ID)
 	}
 	s := &Session{id: spec.ID, rt: rt, dialect: spec.Dialect, authExpires: spec.Options.OnAuthExpired, opened: rt.sys.Clock().Now()}
+	s.title, s.about = spec.Options.Title, requestOf(ctx)
+	_, processes := rt.spawner.(*transport.ProcessSpawner)
+	s.local = processes && spec.Program == nil && spec.NewProgram == nil && spec.Options.Spawner == nil
 	if spec.Options.OnEvent != nil {
 		s.events = &handler{exec: rt.sys.Executor(), handle: spec.Options.OnEvent, failed: s.observerFailed}
 	}
@@ -111,7 +121,7 @@ func (s *Session) emit(e session.Event) {
 	}
 	switch e := e.(type) {
 	case *session.Ended:
-		s.rt.remove(s)
+		s.rt.remove(s, s.epitaph(e.Reason))
 		if s.rt.keeper != nil {
 			s.rt.keeper.sweepSoon()
 		}
@@ -142,6 +152,7 @@ func (s *Session) record(e session.Event) bool {
 			return false
 		}
 		_, s.ended = e.(*session.Ended)
+		s.mark(&r)
 	}
 	s.publish(r)
 	if s.events != nil {

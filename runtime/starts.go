@@ -186,6 +186,7 @@ func (s *starts) granted(uint64) {
 }
 
 func (s *starts) refused(err *session.BreakerOpenError) {
+	s.session.rt.counts.refused.Add(1)
 	if !s.atProvider {
 		s.dropProbe()
 	}
@@ -201,7 +202,7 @@ func (s *starts) wait() (session.Wait, bool) {
 	if s.place != nil {
 		if since, waits := s.session.rt.admission.waits(s.place); waits {
 			what := "place for the agent's process (Admission.MaxProcesses or MaxSpawned)"
-			return session.Wait{What: what, Age: s.of.clock.Now().Sub(since)}, true
+			return session.Wait{What: what, Age: s.of.clock.Now().Sub(since), Since: since}, true
 		}
 	}
 	s.of.mu.Lock()
@@ -219,7 +220,7 @@ func (s *starts) wait() (session.Wait, bool) {
 	if !ok {
 		return session.Wait{}, false
 	}
-	return session.Wait{What: "start of the agent: " + why, Age: now.Sub(since)}, true
+	return session.Wait{What: "start of the agent: " + why, Age: now.Sub(since), Since: since}, true
 }
 
 // maxReason is the most characters of the text of a failure that a breaker keeps.

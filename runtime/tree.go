@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/actors"
@@ -11,11 +12,12 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
+	"github.com/agent-troupe/troupe/supervisor"
 )
 
 // Tree is a snapshot of a runtime and its sessions. Its JSON form is stable: later
 // releases may add members, but do not rename or remove any. Every member is always
-// present. Times are in RFC 3339, sizes in bytes, and durations in milliseconds under
+// present, but for those of [session.ActorInfo] that say otherwise. Times are in RFC 3339, sizes in bytes, and durations in milliseconds under
 // names that end in _ms.
 //
 // A tree has no prompts, no answers and no secrets of the options. It has names that
@@ -30,6 +32,10 @@ type Tree struct {
 	Sessions        []SessionTree     `json:"sessions"`          // sorted by id
 	Breakers        []Breaker         `json:"breakers"`          // sorted by kind and name; those that were not needed yet are missing
 	Accounts        []AccountStat     `json:"accounts"`          // of jobs, sorted by label
+	// Ended are the sessions that have ended last, at most 256, the newest first. They have no
+	// waits and no actors.
+	Ended     []SessionTree `json:"ended"`
+	Admission AdmissionStat `json:"admission"` // as of Runtime.AdmissionStat
 }
 
 // SessionTree is one session of a [Tree].
@@ -62,6 +68,18 @@ type SessionTree struct {
 	// and limits.
 	Waits  []session.Wait      `json:"waits"`
 	Actors []session.ActorInfo `json:"actors"` // the actors of the session
+
+	Title string `json:"title"` // Options.Title, or Task
+	// Labels, Job, Task and Attempt are those of the [AdmissionRequest]. Do not change the map.
+	Labels    map[string]string `json:"labels"`
+	Job       string            `json:"job"`
+	Task      string            `json:"task"`
+	Attempt   int               `json:"attempt"`
+	Turn      int               `json:"turn"`       // number of turns that have begun, with the one that runs
+	TurnSince time.Time         `json:"turn_since"` // when the turn that runs began; zero: none runs
+	Usage     Usage             `json:"usage"`
+	RSS       int64             `json:"rss"`   // bytes that the agent's processes have in memory; 0: none, or not known. Linux
+	Error     string            `json:"error"` // of a session that has failed, at most 500 characters
 }
 
 const (
@@ -82,14 +100,35 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 		LargeLines: rt.host.Budget.Used(), LargeLinesLimit: rt.host.Budget.Limit(),
 		Fleet:    described(&rt.fleet),
 		Sessions: []SessionTree{}, Breakers: rt.breaks.describe(), Accounts: rt.Accounts(),
+		Ended: rt.ended(), Admission: rt.AdmissionStat(),
+	}
+	t.Fleet.Started, t.Fleet.OldestMS = rt.began, rt.fleet.Waited(t.At).Milliseconds()
+	if t.Admission.ByGroup == nil {
+		t.Admission.ByGroup = map[string]int{}
 	}
 	limit := &session.TimeoutError{What: "description of all sessions", Limit: treeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, rt.sys.Clock(), limit)
 	defer cancel()
-	for _, s := range rt.Sessions() {
-		t.Sessions = append(t.Sessions, s.Tree(ctx))
+	all := rt.Sessions()
+	memory := memoryOf(all...)
+	for _, s := range all {
+		t.Sessions = append(t.Sessions, s.tree(ctx, memory))
 	}
 	return t
+}
+
+// memoryOf measures the agents of sessions: bytes, by the process id of the agent.
+func memoryOf(all ...*Session) map[int]int64 {
+	pids := map[int]int64{}
+	for _, s := range all {
+		if link := s.core.Link().Status(); s.local && link.PID != 0 && link.Phase < machine.Gone {
+			pids[link.PID] = 0
+		}
+	}
+	if len(pids) > 0 {
+		measureTrees(pids)
+	}
+	return pids
 }
 
 // described is an actor that is there.
@@ -105,28 +144,41 @@ func (rt *Runtime) Session(id string) *Session {
 }
 
 // Tree takes a snapshot of the session.
-func (s *Session) Tree(ctx context.Context) SessionTree {
+func (s *Session) Tree(ctx context.Context) SessionTree { return s.tree(ctx, memoryOf(s)) }
+
+func (s *Session) tree(ctx context.Context, memory map[int]int64) SessionTree {
 	link := s.core.Link().Status()
 	limits := s.core.User.Limits()
-	t := SessionTree{
-		At: s.rt.sys.Clock().Now(), ID: s.id, State: s.State(), Opened: s.opened, StateSince: s.stateSince(), Backend: s.dialect.Name(), Dir: s.core.Dir(),
-		AgentSessionID: s.AgentSessionID(), Restarts: s.starts.restarts(link.Gen), Transport: link.Phase.String(),
-		UnreadLimit: limits.Messages, UnreadBytesLimit: limits.Bytes, Waits: []session.Wait{},
-	}
+	t := s.outline()
+	t.At, t.AgentSessionID, t.Restarts, t.Transport = s.rt.sys.Clock().Now(), s.AgentSessionID(), s.starts.restarts(link.Gen), link.Phase.String()
+	t.UnreadLimit, t.UnreadBytesLimit = limits.Messages, limits.Bytes
 	if link.Phase < machine.Gone { // the number of a process that is gone may be another's
-		t.PID = link.PID
+		t.PID, t.RSS = link.PID, memory[link.PID]
+	}
+	if t.State.Terminal() {
+		if err := s.Err(); err != nil {
+			t.Error = cutText(err.Error(), maxError)
+		}
 	}
 	t.Unread, t.UnreadBytes = s.core.User.Unread()
 	if link.Stage > 0 {
 		t.Transport += ", " + link.Stage.String()
 	}
-	waits, credit, err := s.waits(ctx)
+	waits, turn, credit, err := s.waits(ctx)
+	t.Turn, t.TurnSince = turn.N, turn.Since
 	t.CreditMessages, t.CreditBytes = credit.Messages, credit.Bytes
 	t.CreditOwedMessages, t.CreditOwedBytes = credit.OwedMessages, credit.OwedBytes
 	t.Waits, t.Partial = append(t.Waits, waits...), err != nil
 	own := described(s.core.Address())
+	own.OldestMS = s.core.Address().Waited(t.At).Milliseconds()
+	if began := s.lived.Load(); began != 0 {
+		own.Started = time.Unix(0, began).In(s.opened.Location())
+	}
 	if crash := s.crash.Load(); crash != nil {
-		own.Restarts, own.LastFailure = crash.count, crash.reason.Error()
+		own.Restarts, own.LastFailure, own.FailedAt = crash.count, crash.reason.Error(), crash.at
+		if n := crash.lately(t.At); n > 0 {
+			own.WindowFailures, own.WindowLimit, own.WindowMS = n, crash.limit.Max, crash.limit.Window.Milliseconds()
+		}
 	}
 	t.Actors = []session.ActorInfo{own}
 	ctx, cancel := s.askable(ctx)
@@ -143,15 +195,30 @@ func (s *Session) Tree(ctx context.Context) SessionTree {
 type crash struct {
 	count  int
 	reason error // of the last one
+	at     time.Time
+	recent []time.Time // that the supervisor may count, oldest first
+	limit  supervisor.Intensity
+}
+
+// lately is how many failures the supervisor counts now.
+func (c *crash) lately(now time.Time) (n int) {
+	for _, at := range c.recent {
+		if now.Sub(at) <= c.limit.Window {
+			n++
+		}
+	}
+	return n
 }
 
 // crashed notes a failure of the session's own actor. Only the fleet actor calls it.
-func (s *Session) crashed(reason error) {
-	n := 1
+func (s *Session) crashed(reason error, at time.Time, limit supervisor.Intensity) {
+	c := crash{count: 1, reason: reason, at: at, limit: limit}
 	if last := s.crash.Load(); last != nil {
-		n += last.count
+		c.count += last.count
+		c.recent = slices.Clone(last.recent[max(len(last.recent)-limit.Max, 0):])
 	}
-	s.crash.Store(&crash{n, reason})
+	c.recent = append(c.recent, at)
+	s.crash.Store(&c)
 }
 
 // stateSince is when the present state began.
@@ -168,17 +235,17 @@ func (s *Session) askable(ctx context.Context) (context.Context, context.CancelF
 }
 
 // waits asks what the session waits for, and which credit is out.
-func (s *Session) waits(ctx context.Context) ([]session.Wait, actors.Credit, error) {
+func (s *Session) waits(ctx context.Context) ([]session.Wait, actors.Turn, actors.Credit, error) {
 	ctx, cancel := s.askable(ctx)
 	defer cancel()
-	waits, credit, err := s.core.Waits(ctx)
+	waits, turn, credit, err := s.core.Waits(ctx)
 	if held, ok := s.starts.wait(); ok {
 		waits = append([]session.Wait{held}, waits...)
 	} else if s.State() == session.StateStarting {
 		limit, age := max(s.core.User.Limits().Start, 0), s.rt.sys.Clock().Now().Sub(s.stateSince())
-		waits = append([]session.Wait{{What: "start of the agent", Age: age, Limit: limit, SetBy: "Limits.Start"}}, waits...)
+		waits = append([]session.Wait{{What: "start of the agent", Age: age, Limit: limit, SetBy: "Limits.Start", Since: s.stateSince()}}, waits...)
 	}
-	return waits, credit, err
+	return waits, turn, credit, err
 }
 
 // Format writes which fields are set, without secrets, for every verb.

@@ -227,8 +227,12 @@ func TestTheTreeAsJSON(t *testing.T) {
 			CreditMessages: 7, CreditBytes: 2462, CreditOwedMessages: 1, CreditOwedBytes: 100, Partial: true,
 			Waits: []session.Wait{{
 				What: "permission request Bash", ID: "r", Age: 1500 * time.Millisecond, Limit: time.Hour, SetBy: "PermissionTimeout",
+				Since: at.Add(-1500 * time.Millisecond),
 			}},
-			Actors: []session.ActorInfo{{Name: "router#2", State: "running", Restarts: 1, Depth: 2, Handled: 3, LastFailure: "boom"}},
+			Actors: []session.ActorInfo{{Name: "router#2", State: "running", Restarts: 1, Depth: 2, Handled: 3, LastFailure: "boom",
+				Parent: "s#1", Started: at.Add(-time.Second), FailedAt: at.Add(-2 * time.Second), WindowFailures: 1, WindowLimit: 3, WindowMS: 30_000, OldestMS: 40}},
+			Title: "title", Labels: map[string]string{"team": "red"}, Job: "job", Task: "task", Attempt: 2, Turn: 5, TurnSince: at.Add(-time.Minute),
+			Usage: runtime.Usage{USD: 1.5, Turns: 7, Tokens: runtime.Tokens{Input: 1, Output: 2, CacheWrite: 3, CacheRead: 4}}, RSS: 4096,
 		}},
 		Breakers: []runtime.Breaker{{
 			Kind: session.BreakerAgent, Name: "claude", State: session.BreakerOpen, Since: at.Add(-time.Minute), Failures: 5,
@@ -238,6 +242,14 @@ func TestTheTreeAsJSON(t *testing.T) {
 			Label: "claude-1", Limit: 8, Paced: true, Working: 8, Jobs: 2, Waiting: 1, Parked: at.Add(time.Hour), Why: "spent",
 			Changes: []runtime.AccountChange{{At: at.Add(-time.Minute), From: 16, To: 8, Why: "the API is overloaded"}},
 		}},
+		Ended: []runtime.SessionTree{{
+			At: at, ID: "gone", State: session.StateFailed, StateSince: at, Opened: at.Add(-time.Hour), Error: "it broke",
+			Labels: map[string]string{}, Waits: []session.Wait{}, Actors: []session.ActorInfo{},
+		}},
+		Admission: runtime.AdmissionStat{
+			Live: 1, ByGroup: map[string]int{"job": 1}, Queued: 2, Oldest: time.Second, Admitted: 3, Waited: 4, WaitTime: time.Minute,
+			Host: runtime.HostUsage{Memory: 5, FreeDisk: 6}, GaveUp: 7, Processes: 8, ProcessesQueued: 9, MadeRoom: 10,
+		},
 	}
 	got, err := json.MarshalIndent(tree, "", "  ")
 	require.NoError(t, err)
@@ -258,6 +270,8 @@ func TestTheTreeOfNothingAsJSON(t *testing.T) {
 	assert.Contains(t, string(raw), `"sessions":[]`)
 	assert.Contains(t, string(raw), `"breakers":[]`)
 	assert.Contains(t, string(raw), `"accounts":[]`)
+	assert.Contains(t, string(raw), `"ended":[]`)
+	assert.Contains(t, string(raw), `"by_group":{}`)
 	spec := w.spec(turns())
 	spec.ID = "s"
 	s := w.open(spec)
@@ -267,6 +281,7 @@ func TestTheTreeOfNothingAsJSON(t *testing.T) {
 	raw, err = json.Marshal(s.Tree(t.Context()))
 	require.NoError(t, err)
 	assert.Contains(t, string(raw), `"waits":[]`)
+	assert.Contains(t, string(raw), `"labels":{}`)
 }
 
 // TestTheTreeShowsTheCloseLadder closes an agent that stops for nothing but SIGKILL.

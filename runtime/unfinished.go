@@ -11,7 +11,7 @@ import (
 // closed.
 func (s *Session) Unfinished(doing string, err error) *session.UnfinishedError {
 	e := &session.UnfinishedError{Doing: doing, State: s.State(), Err: err}
-	e.Waits, _, _ = s.waits(context.Background()) // none, if no actor answers
+	e.Waits, _, _, _ = s.waits(context.Background()) // none, if no actor answers
 	if _, held := s.starts.wait(); e.State == session.StateAdmitting && !held {
 		e.Waits = append([]session.Wait{{What: "start of the agent"}}, e.Waits...)
 	}

@@ -101,7 +101,7 @@ func TestAStartThatTakesTooLong(t *testing.T) {
 			want = limit
 		}
 		require.Len(t, waits, 1)
-		assert.Equal(t, session.Wait{What: "start of the agent", Age: 30 * time.Second, Limit: want, SetBy: "Limits.Start"}, waits[0])
+		assert.Equal(t, session.Wait{What: "start of the agent", Age: 30 * time.Second, Limit: want, SetBy: "Limits.Start", Since: w.Sched.Now().Add(-30 * time.Second)}, waits[0])
 		err = s.AwaitReady(context.Background())
 		var timeout *session.TimeoutError
 		require.ErrorAs(t, err, &timeout)

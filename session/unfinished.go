@@ -37,20 +37,22 @@ type Wait struct {
 	Age   time.Duration // how long the session has been waiting
 	Limit time.Duration // how long it waits at most; zero: no limit
 	SetBy string        // the option that sets Limit, as in TimeoutError.SetBy; empty: no option does
+	Since time.Time     // when the wait began, by the runtime's clock; zero: not known
 }
 
 // waitJSON is the JSON form of a [Wait].
 type waitJSON struct {
-	What    string `json:"what"`
-	ID      string `json:"id"`
-	AgeMS   int64  `json:"age_ms"`
-	LimitMS int64  `json:"limit_ms"`
-	SetBy   string `json:"set_by"`
+	What    string    `json:"what"`
+	ID      string    `json:"id"`
+	AgeMS   int64     `json:"age_ms"`
+	LimitMS int64     `json:"limit_ms"`
+	SetBy   string    `json:"set_by"`
+	Since   time.Time `json:"since"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (w Wait) MarshalJSON() ([]byte, error) {
-	return json.Marshal(waitJSON{w.What, w.ID, w.Age.Milliseconds(), w.Limit.Milliseconds(), w.SetBy})
+	return json.Marshal(waitJSON{w.What, w.ID, w.Age.Milliseconds(), w.Limit.Milliseconds(), w.SetBy, w.Since})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -59,11 +61,12 @@ func (w *Wait) UnmarshalJSON(raw []byte) error {
 	if err := protocol.Unmarshal(raw, &j); err != nil {
 		return err
 	}
-	*w = Wait{j.What, j.ID, time.Duration(j.AgeMS) * time.Millisecond, time.Duration(j.LimitMS) * time.Millisecond, j.SetBy}
+	*w = Wait{j.What, j.ID, time.Duration(j.AgeMS) * time.Millisecond, time.Duration(j.LimitMS) * time.Millisecond, j.SetBy, j.Since}
 	return nil
 }
 
-// ActorInfo describes one actor of a session.
+// ActorInfo describes one actor of a session. In its JSON form the members from parent on are
+// missing where they are zero.
 type ActorInfo struct {
 	Name        string `json:"name"`         // "router#2"
 	State       string `json:"state"`        // "running", "waiting", "stopped"
@@ -71,6 +74,18 @@ type ActorInfo struct {
 	Depth       int    `json:"depth"`        // number of messages in its mailbox
 	Handled     int64  `json:"handled"`      // number of messages handled since its last start
 	LastFailure string `json:"last_failure"` // text of its last failure; empty if it never failed
+
+	Parent   string    `json:"parent,omitempty"`         // the name of its parent in the same list; empty: the fleet, or none
+	Started  time.Time `json:"started,omitzero"`         // when this incarnation began
+	FailedAt time.Time `json:"last_failure_at,omitzero"` // when it failed last
+	// The supervisor of the actor has counted WindowFailures of all its children in the last
+	// WindowMS milliseconds, and gives up above WindowLimit. All three are zero without a failure.
+	WindowFailures int   `json:"window_failures,omitempty"`
+	WindowLimit    int   `json:"window_limit,omitempty"`
+	WindowMS       int64 `json:"window_ms,omitempty"`
+	// OldestMS is for how many milliseconds the oldest message of the mailbox has been there, as far
+	// as snapshots have seen it: 0 in the first one that finds it.
+	OldestMS int64 `json:"oldest_ms,omitempty"`
 }
 
 // RunningTool is a tool call without a result.

@@ -227,7 +227,7 @@ func (r *restart) returning() []string {
 
 func (s *Supervisor) start(c *child) {
 	c.incarnation++
-	c.state, c.killed = StateStarting, false
+	c.state, c.killed, c.startedAt = StateStarting, false, s.now
 	c.tries.begin(s.now)
 	s.do(&StartChild{c.spec.Name, c.incarnation})
 	if c.spec.Start > 0 {

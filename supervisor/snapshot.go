@@ -46,6 +46,8 @@ type ChildState struct {
 	Restarts    int       // number of restarts after its own failures
 	Reason      error     // why it ended last; nil: normally, or it never ended
 	RestartAt   time.Time // end of the backoff; zero if no backoff runs
+	StartedAt   time.Time // when Incarnation was asked for; zero: never
+	FailedAt    time.Time // when it ended last without having been asked to; zero: never
 }
 
 // Snapshot returns the children in the order of the [Spec].
@@ -54,7 +56,7 @@ func (s *Supervisor) Snapshot() []ChildState {
 	for i, c := range s.children {
 		states[i] = ChildState{
 			Name: c.spec.Name, Class: c.spec.Class, Incarnation: c.incarnation,
-			State: c.state, Restarts: c.restarts, Reason: c.reason,
+			State: c.state, Restarts: c.restarts, Reason: c.reason, StartedAt: c.startedAt, FailedAt: c.failedAt,
 		}
 	}
 	for _, r := range s.restarts {
@@ -65,4 +67,15 @@ func (s *Supervisor) Snapshot() []ChildState {
 		}
 	}
 	return states
+}
+
+// Recent returns how many failures of its children the supervisor counts at that time, and
+// the limit above which it gives up.
+func (s *Supervisor) Recent(now time.Time) (failures int, limit Intensity) {
+	for _, f := range s.failures {
+		if now.Sub(f.At) <= s.intensity.Window {
+			failures++
+		}
+	}
+	return failures, s.intensity
 }

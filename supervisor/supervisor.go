@@ -49,6 +49,8 @@ type child struct {
 	deadline    Token // of the start, stop or kill under way
 	killed      bool
 	late        bool // killed because it did not start in time
+	startedAt   time.Time
+	failedAt    time.Time
 }
 
 // up reports whether the child runs and was not asked to end.
@@ -168,6 +170,7 @@ func (s *Supervisor) ChildDown(now time.Time, name string, incarnation int, reas
 	if asked || reason == nil && c.spec.Class != Permanent {
 		s.emit(&ChildStopped{s.origin(), name, incarnation, reason})
 	} else {
+		c.failedAt = now
 		s.emit(&ChildFailed{s.origin(), name, incarnation, reason})
 	}
 	switch {

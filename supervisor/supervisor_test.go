@@ -265,8 +265,9 @@ func TestBackoffIsWaitedOutAfterTheStops(t *testing.T) {
 	r.start()
 	require.Equal(t, []string{"stop c#1", "timer 5s"}, r.down("a", errBoom))
 	assert.Equal(t, supervisor.ChildState{
-		Name: "a", Incarnation: 1, State: supervisor.StateWaiting, Restarts: 1, Reason: errBoom,
+		Name: "a", Incarnation: 1, State: supervisor.StateWaiting, Restarts: 1, Reason: errBoom, StartedAt: r.now, FailedAt: r.now,
 	}, r.state("a"))
+	began := r.now
 	r.now = r.now.Add(time.Second)
 	require.Equal(t, []string{"stop b#1", "timer 5s"}, r.down("c", nil))
 	r.down("b", nil)
@@ -279,6 +280,30 @@ func TestBackoffIsWaitedOutAfterTheStops(t *testing.T) {
 	}, r.events[len(r.events)-1])
 	assert.Equal(t, []string{"start a#2", "start b#2", "start c#2"}, r.fire(delay))
 	assert.Zero(t, r.state("a").RestartAt)
+	assert.Equal(t, []time.Time{r.now, began}, []time.Time{r.state("a").StartedAt, r.state("a").FailedAt}, "the next life, and the last failure")
+}
+
+// TestRecentFailures counts those of the window, and no others.
+func TestRecentFailures(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, supervisor.Spec{
+		Strategy: supervisor.OneForOne, Intensity: supervisor.Intensity{Max: 5, Window: time.Minute}, Children: abc(supervisor.Permanent),
+	})
+	r.start()
+	recent := func() int {
+		n, limit := r.Recent(r.now)
+		assert.Equal(t, supervisor.Intensity{Max: 5, Window: time.Minute}, limit)
+		return n
+	}
+	assert.Zero(t, recent())
+	r.down("a", errBoom)
+	r.now = r.now.Add(40 * time.Second)
+	r.down("b", errBoom)
+	assert.Equal(t, 2, recent(), "of all children")
+	r.now = r.now.Add(40 * time.Second)
+	assert.Equal(t, 1, recent(), "the first is too old")
+	r.now = r.now.Add(time.Hour)
+	assert.Zero(t, recent())
 }
 
 func TestFailuresDuringARestartJoinIt(t *testing.T) {

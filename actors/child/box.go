@@ -192,7 +192,7 @@ func (b *Box) Waits(now time.Time) (w session.Wait, ok bool) {
 		return w, false
 	}
 	w = s.Wait
-	w.Age = now.Sub(s.since)
+	w.Age, w.Since = now.Sub(s.since), s.since
 	return w, true
 }
 

@@ -109,6 +109,7 @@ func (m *Routing) result(e *Delivery) {
 		}
 		e.Ends = append(e.Ends, m.outcome(m.turn(id), r, lost(unread), true))
 	}
+	m.do(Spent{r})
 	m.displace()
 	m.Facts.QuietUntil = time.Time{}
 }
@@ -236,6 +237,7 @@ func (m *Routing) system(f *protocol.Frame) {
 			return
 		}
 		m.Facts.AgentRunning = changed.State != "idle"
+		m.follow()
 		if !m.Facts.AgentRunning && m.Facts.Skipped { // one of the skipped lines was the result
 			m.deliver()
 			for _, o := range m.endSkipped(TurnStarted, len(m.Turns), session.ErrResultSkipped, false) {

@@ -38,8 +38,13 @@ func (m *Routing) read(frames []protocol.Frame) {
 	for i := range frames {
 		f := &frames[i]
 		m.left = len(frames) - i
-		m.progress(f)
-		m.witness(f)
+		var calls []toolBlock
+		if f.Type == "assistant" || f.Type == "user" {
+			calls = toolBlocks(f)
+			m.Memory.calls(m.now, calls)
+		}
+		m.progress(f, calls)
+		m.witness(f, calls)
 		switch {
 		case m.EOF: // the session did not wait for it
 			m.giveBack(len(f.Raw))

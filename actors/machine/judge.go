@@ -7,6 +7,14 @@ type Judged struct{ Failure string } // "": it answers
 
 func (Judged) effect() {}
 
+// Spent is a result, which says what was used. To: the runtime.
+type Spent struct{ Result *protocol.ResultMessage }
+
+func (Spent) effect() {}
+
+// String names the result by its uuid, so that equal effects have equal texts.
+func (s Spent) String() string { return "Spent " + s.Result.UUID }
+
 // Transient reports whether a failed result is a passing fault of the model's API:
 // overload, a lost connection, a time-out, an answer that is malformed. A kind of failure
 // that is not known here counts as permanent.

@@ -57,6 +57,7 @@ func (m *Routing) place(e *Delivery) {
 		m.Facts.OwnTurn, m.Begun = false, true
 	case s.opens && m.cfg.RepeatsInit:
 		m.Facts.OwnTurn, m.Begun = !slices.ContainsFunc(m.Turns, func(t Turn) bool { return t.Starts != NotStarted }), true
+		m.follow()
 	}
 	if task := m.task(taskOf(&e.Frame, len(m.Facts.Tasks) > 0)); task != nil {
 		e.Task = task.Since + 1

@@ -65,7 +65,7 @@ func (m *Routing) turnOf(uuid string) *Turn {
 }
 
 // witness notes what a frame shows of the turn that runs.
-func (m *Routing) witness(f *protocol.Frame) {
+func (m *Routing) witness(f *protocol.Frame, calls []toolBlock) {
 	if !m.cfg.Recovers && !m.cfg.Branched { // a branch may be passivated
 		return
 	}
@@ -81,7 +81,7 @@ func (m *Routing) witness(f *protocol.Frame) {
 		r.Knows = r.Knows || m.cfg.RemembersMessages
 		return
 	case "assistant", "user":
-		m.noteTools(f)
+		m.noteTools(calls)
 		m.noteShown(f)
 		if m.cfg.Branched && f.Type == "assistant" {
 			m.noteLeaf(f)
@@ -153,9 +153,9 @@ func toolBlocks(f *protocol.Frame) []toolBlock {
 }
 
 // noteTools notes the tool calls of a message, and their results.
-func (m *Routing) noteTools(f *protocol.Frame) {
+func (m *Routing) noteTools(calls []toolBlock) {
 	done := m.Recovery.Done
-	for _, b := range toolBlocks(f) {
+	for _, b := range calls {
 		switch b.Type {
 		case "tool_use":
 			if len(done) < maxDone {
@@ -191,6 +191,7 @@ func (m *Routing) lost(in Lost) {
 	}
 	parted := Parted{Gen: in.Gen, SessionID: m.Facts.SessionID, Leaf: m.Recovery.Leaf, Gates: m.gates}
 	m.Up, m.Resting, m.Queued = false, false, 0
+	m.Memory.gone(m.now)
 	for _, r := range slices.Clone(m.requests) {
 		m.dropRequest(r)
 	}

@@ -167,6 +167,7 @@ func (m *Routing) dropRequest(r *Request) {
 	m.chargeRequest(r, -1)
 	if r.Person {
 		m.gates--
+		m.Memory.waited(m.now, r)
 	}
 	if r.Ran {
 		m.do(Cancel{Seq: r.Seq, Kind: r.Kind})

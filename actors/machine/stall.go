@@ -24,7 +24,7 @@ const maxTools = 1024
 
 // progress takes note of a frame. Lines of an agent that only waits are not progress:
 // keep-alives, states, and reports that it tries again.
-func (m *Routing) progress(f *protocol.Frame) {
+func (m *Routing) progress(f *protocol.Frame, calls []toolBlock) {
 	switch f.Type {
 	case protocol.TypeKeepAlive, "keepalive", "rate_limit_event", protocol.TypeControlResponse:
 		return
@@ -38,7 +38,7 @@ func (m *Routing) progress(f *protocol.Frame) {
 		}
 	case "assistant", "user":
 		if m.cfg.Stall > 0 {
-			m.toolCalls(f)
+			m.toolCalls(calls)
 		}
 	case "result":
 		m.Stall.Tools = nil
@@ -49,8 +49,8 @@ func (m *Routing) progress(f *protocol.Frame) {
 }
 
 // toolCalls notes which calls of tools are open.
-func (m *Routing) toolCalls(f *protocol.Frame) {
-	for _, b := range toolBlocks(f) {
+func (m *Routing) toolCalls(calls []toolBlock) {
+	for _, b := range calls {
 		switch {
 		case b.Type == "tool_use" && len(m.Stall.Tools) < maxTools:
 			m.Stall.Tools = append(m.Stall.Tools, Short(b.ID))

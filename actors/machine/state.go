@@ -115,6 +115,7 @@ type State struct {
 	Stall    Stall
 	Retries  Retries
 	Recovery Recovery
+	Memory   Story
 	Timer    time.Time // the one that is set; zero: none
 	Told     *Summary  // the last summary that was sent, or nil
 }
@@ -184,6 +185,7 @@ func (s State) clone() State {
 	s.Strays.Kept = slices.Clone(s.Strays.Kept)
 	s.Facts.Tasks, s.Stall.Tools = slices.Clone(s.Facts.Tasks), slices.Clone(s.Stall.Tools)
 	s.Recovery.Done, s.Recovery.Shown = slices.Clone(s.Recovery.Done), slices.Clone(s.Recovery.Shown)
+	s.Memory = s.Memory.clone()
 	if s.Flush != nil {
 		flush := *s.Flush
 		flush.Left = slices.Clone(flush.Left)
@@ -270,6 +272,7 @@ func (m *Routing) handle(in Input) {
 		m.mute()
 	case OutputEnded:
 		m.EOF = true
+		m.Memory.gone(m.now)
 		m.takeStraysIfOver()
 		m.mirror(nil)
 	case Echoed:
@@ -334,6 +337,7 @@ func (m *Routing) connected(gen int) {
 		return
 	}
 	m.Gen, m.Up, m.EOF, m.Queued = gen, true, false, 0
+	m.Memory.launched(m.now, gen)
 	if m.Closing {
 		return
 	}
@@ -372,6 +376,8 @@ func (m *Routing) end(reason error) {
 		m.do(TurnOver{Outcome{ID: t.ID, Err: reason, Starts: t.Starts, Ends: m.Flow.Pushed}})
 	}
 	m.Turns, m.Up, m.Queued = nil, false, 0
+	m.follow()
+	m.Memory.gone(m.now)
 	m.unstall()
 	m.Facts.QuietUntil = time.Time{}
 	m.goOn()

@@ -106,6 +106,7 @@ func (m *Routing) InFlight() bool { return m.Facts.AgentRunning || m.oldestWritt
 
 func (m *Routing) enter(t *Turn, s TurnState) {
 	t.State = s
+	m.follow()
 	m.do(Moved{ID: t.ID, Starts: t.Starts, State: s})
 }
 
@@ -128,6 +129,7 @@ func (m *Routing) outcome(t *Turn, r *protocol.ResultMessage, err error, shown b
 	if m.Turns = slices.Delete(m.Turns, i, i+1); len(m.Turns) == 0 {
 		m.Turns = nil
 	}
+	m.follow()
 	m.forgetAnswers()
 	return o
 }

@@ -21,7 +21,7 @@ type Waiting struct {
 func (m *Routing) Waits(now time.Time) []Waiting {
 	var all []Waiting
 	add := func(what, id string, since time.Time, limit time.Duration, seq uint64) {
-		all = append(all, Waiting{session.Wait{What: what, ID: id, Age: now.Sub(since), Limit: limit}, seq})
+		all = append(all, Waiting{session.Wait{What: what, ID: id, Age: now.Sub(since), Limit: limit, Since: since}, seq})
 	}
 	if m.Flow.Stalled {
 		add("consumer", "", m.Flow.StalledAt, m.cfg.Limits.Consumer, 0)

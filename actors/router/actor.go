@@ -9,6 +9,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -54,6 +55,8 @@ type Config struct {
 	Emit   func(session.Event)
 	// Judge gets the reports of results about the model's API, or is nil.
 	Judge func(machine.Judged)
+	// Spent gets each result of the agent, or is nil. The message must not be changed.
+	Spent func(*protocol.ResultMessage)
 	// Trace follows the session, with all functions set. Nil: tracing is off.
 	Trace *session.Trace
 
@@ -154,8 +157,9 @@ type Look struct {
 // Looked answers [Look].
 type Looked struct {
 	Waits []machine.Waiting
-	Held  int   // messages that count against Limits.Messages
-	Bytes int64 // of them
+	Held  int              // messages that count against Limits.Messages
+	Bytes int64            // of them
+	Turn  machine.Interval // the turn that runs, or the number of the last one without its times
 }
 
 // ToRouter implements [machine.Input].
@@ -168,6 +172,22 @@ type Count struct {
 
 // ToRouter implements [machine.Input].
 func (Count) ToRouter() {}
+
+// Recall asks for the past.
+type Recall struct {
+	Reply *kernel.Promise[machine.Story]
+}
+
+// ToRouter implements [machine.Input].
+func (Recall) ToRouter() {}
+
+// recall returns the past.
+func (b *Box) recall() machine.Story {
+	if b.Broken() {
+		return machine.Story{}
+	}
+	return b.routing.Story()
+}
 
 // count lists what is under way.
 func (b *Box) count() machine.Inventory {
@@ -197,7 +217,9 @@ func (b *Box) look() Looked {
 			w.SetBy = "Limits.Retry"
 		}
 	}
-	return Looked{Waits: all, Held: b.routing.Flow.Held, Bytes: b.routing.Flow.Bytes}
+	turn := b.routing.Memory.Turn
+	turn.N = b.routing.Memory.Turns
+	return Looked{Waits: all, Held: b.routing.Flow.Held, Bytes: b.routing.Flow.Bytes, Turn: turn}
 }
 
 // Actor is the router.
@@ -218,6 +240,9 @@ func (a *Actor) Handle(c *kernel.Context[machine.Input], in machine.Input) error
 	switch in := in.(type) {
 	case Look:
 		in.Reply.Resolve(a.box.look())
+		return nil
+	case Recall:
+		in.Reply.Resolve(a.box.recall())
 		return nil
 	case Count:
 		in.Reply.Resolve(a.box.count())
@@ -264,6 +289,10 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 	case machine.Judged:
 		if b.cfg.Judge != nil {
 			b.cfg.Judge(e)
+		}
+	case machine.Spent:
+		if b.cfg.Spent != nil {
+			b.cfg.Spent(e.Result)
 		}
 	case machine.Unusable:
 		b.cfg.User.Apply(e)

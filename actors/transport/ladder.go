@@ -32,7 +32,8 @@ func (k *Link) Ending() (session.Wait, bool) {
 	default:
 		w = session.Wait{What: "close: the exit after SIGKILL", Limit: g.Sweep, SetBy: "Graces.Sweep"}
 	}
-	w.Age = k.cfg.Clock.Now().Sub(end.Add(-w.Limit))
+	w.Since = end.Add(-w.Limit)
+	w.Age = k.cfg.Clock.Now().Sub(w.Since)
 	return w, true
 }
 

@@ -260,7 +260,7 @@ func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 	r.read(`{"type":"system","subtype":"task_started","task_id":"k2","description":"npm run dev"}`)
 	pass(t, r.sched, time.Second)
 	r.read(`{"type":"system","subtype":"task_started","task_id":"k1"}`)
-	assert.Equal(t, []session.Wait{
+	want := []session.Wait{
 		{What: "hook request", ID: "h", Age: 2 * time.Second},
 		{What: "permission request", ID: "p", Age: 2 * time.Second},
 		{What: "control request a", ID: a.ID, Age: 3 * time.Second, Limit: time.Minute},
@@ -268,5 +268,9 @@ func TestSnapshotNamesWhatIsWaitedFor(t *testing.T) {
 		{What: "background task npm run dev", ID: "k2", Age: time.Second},
 		{What: "background task", ID: "k1"},
 		{What: "turn written", ID: "t", Age: time.Second},
-	}, r.Snapshot().Waits)
+	}
+	for i := range want {
+		want[i].Since = r.sched.Now().Add(-want[i].Age)
+	}
+	assert.Equal(t, want, r.Snapshot().Waits)
 }

@@ -292,7 +292,7 @@ func TestAStalledConsumerIsWaitedFor(t *testing.T) {
 	pass(t, r.sched, time.Minute)
 	require.False(t, r.mayRead(), "asking again does not begin anew")
 	assert.Equal(t, time.Minute, r.StalledFor())
-	assert.Equal(t, []session.Wait{{What: "consumer", Age: time.Minute, Limit: time.Hour}}, r.Snapshot().Waits)
+	assert.Equal(t, []session.Wait{{What: "consumer", Age: time.Minute, Limit: time.Hour, Since: r.sched.Now().Add(-time.Minute)}}, r.Snapshot().Waits)
 	r.call("interrupt")
 	require.True(t, r.mayRead())
 	assert.Zero(t, r.StalledFor(), "the reader goes on")

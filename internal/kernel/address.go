@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -18,6 +19,7 @@ type Located interface {
 	Name() string
 	Depth() int
 	Handled() int64
+	Waited(now time.Time) time.Duration
 	present() *life
 }
 
@@ -49,6 +51,10 @@ func (a *Address[M]) Handled() int64 {
 	}
 	return 0
 }
+
+// Waited is for how long the oldest message has been in the mailbox, as far as earlier calls
+// have seen it: the first call that finds a message returns 0.
+func (a *Address[M]) Waited(now time.Time) time.Duration { return a.box.waited(now) }
 
 // Tries is how many incarnations have died of the message at the head without
 // committing it.

@@ -244,3 +244,20 @@ func TestATimerTellsTheAddressWhileItsIncarnationLives(t *testing.T) {
 	require.NoError(t, s.Run(100))
 	assert.Equal(t, []string{"a#2 kernel_test.ping"}, seen, "the timer ended with its incarnation")
 }
+
+// TestTheOldestMessage has messages that no incarnation takes.
+func TestTheOldestMessage(t *testing.T) {
+	t.Parallel()
+	at := &kernel.Address[msg]{}
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	assert.Zero(t, at.Waited(now), "an empty mailbox")
+	at.Tell(nil, chore{n: 1})
+	assert.Zero(t, at.Waited(now), "seen for the first time")
+	assert.Equal(t, time.Minute, at.Waited(now.Add(time.Minute)))
+	at.Tell(nil, chore{n: 2})
+	assert.Equal(t, time.Hour, at.Waited(now.Add(time.Hour)), "a younger one changes nothing")
+	at.Take()
+	assert.Zero(t, at.Waited(now.Add(time.Hour)))
+	at.Tell(nil, chore{n: 3})
+	assert.Zero(t, at.Waited(now.Add(2*time.Hour)), "another one")
+}

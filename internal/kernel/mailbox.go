@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -37,6 +38,32 @@ type inbox struct {
 	sys    *System                       // nil before the first incarnation
 	life   atomic.Pointer[life]          // the last incarnation
 	room   atomic.Pointer[chan struct{}] // closed when fewer than roomAt messages wait; nil without a waiter
+	seen   atomic.Pointer[sighting]      // of the oldest message, by Waited; nil: none
+}
+
+// sighting is when a message was first seen to wait. Senders and receivers do not take times.
+type sighting struct {
+	life    *life
+	handled int64 // by life before it
+	at      time.Time
+}
+
+// waited is for how long the oldest message has been seen to wait.
+func (b *inbox) waited(now time.Time) time.Duration {
+	if b.depth.Load() == 0 {
+		b.seen.Store(nil)
+		return 0
+	}
+	l := b.life.Load()
+	is := sighting{life: l, at: now}
+	if l != nil {
+		is.handled = l.handled.Load()
+	}
+	if was := b.seen.Load(); was != nil && was.life == is.life && was.handled == is.handled {
+		return now.Sub(was.at)
+	}
+	b.seen.Store(&is)
+	return 0
 }
 
 // node is a message on its way, or a mark.
