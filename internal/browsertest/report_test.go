@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,20 +30,29 @@ type page struct {
 	problems []string
 }
 
-// open opens a file in a browser.
-func open(t *testing.T, path string) *page {
+// browser starts a browser. Its tabs are contexts below the one that it returns.
+func browser(t *testing.T) context.Context {
 	t.Helper()
-	browser, err := exec.LookPath("chromium")
+	path, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("TROUPE_BROWSER") == "require" {
 			t.Fatal("there is no chromium: apt-get install chromium")
 		}
 		t.Skip("there is no chromium on this machine; TROUPE_BROWSER=require makes that a failure")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
-	alloc, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc)
+	t.Cleanup(end)
+	require.NoError(t, chromedp.Run(ctx))
+	return ctx
+}
+
+// tab opens an address in a new tab, and waits for an element.
+func tab(t *testing.T, in context.Context, address, ready string, before ...chromedp.Action) *page {
+	t.Helper()
+	ctx, end := chromedp.NewContext(in)
 	t.Cleanup(end)
 	p := &page{}
 	bounded, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -53,15 +63,34 @@ func open(t *testing.T, path string) *page {
 		defer p.mu.Unlock()
 		switch e := event.(type) {
 		case *log.EventEntryAdded:
-			p.problems = append(p.problems, e.Entry.Text)
+			p.problems = append(p.problems, e.Entry.Text+" "+e.Entry.URL)
 		case *runtime.EventExceptionThrown:
 			p.problems = append(p.problems, e.ExceptionDetails.Error())
 		case *runtime.EventConsoleAPICalled:
-			p.problems = append(p.problems, fmt.Sprint("console.", e.Type))
+			said := fmt.Sprint("console.", e.Type)
+			for _, a := range e.Args {
+				said += " " + string(a.Value) + a.Description
+			}
+			p.problems = append(p.problems, said)
 		}
 	})
-	require.NoError(t, chromedp.Run(bounded, log.Enable(), chromedp.Navigate("file://"+path), chromedp.WaitReady("#shown")))
+	require.NoError(t, chromedp.Run(bounded, append([]chromedp.Action{log.Enable()}, before...)...))
+	err := chromedp.Run(bounded, chromedp.Navigate(address), chromedp.Poll("document.querySelector('"+ready+"') !== null", nil, chromedp.WithPollingTimeout(20*time.Second)))
+	require.NoError(t, err, p.said())
 	return p
+}
+
+// said is what the browser has complained about so far.
+func (p *page) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.problems, "\n")
+}
+
+// open opens a file in a browser of its own.
+func open(t *testing.T, path string) *page {
+	t.Helper()
+	return tab(t, browser(t), "file://"+path, "#shown")
 }
 
 // eval evaluates JavaScript, and waits for a promise.

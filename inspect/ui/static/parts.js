@@ -1,0 +1,84 @@
+// What several pages share: texts that change with time, buttons that say why they cannot,
+// dialogs, toasts, and drawings that are made at most so often.
+import { h, set, say, $, time, glyph, kbd, spaced, words } from './ui.js';
+import { world } from './api.js';
+
+const lives = new Set();
+export const live = fn => { const e = h('span', {}); e.fn = fn; say(e, fn()); lives.add(e); return e; };
+export const tickLives = () => lives.forEach(e => e.isConnected ? say(e, e.fn()) : lives.delete(e));
+export const narrow = () => innerWidth < 760;
+
+// calm is fn that runs at most once in so many milliseconds, and at last once more.
+export function calm(fn, every = 250) {
+  let at = -1e9, timer = 0;
+  return () => {
+    if (timer) return;
+    const run = () => { timer = 0; at = performance.now(); fn(); };
+    timer = setTimeout(run, Math.max(0, every - (performance.now() - at)));
+  };
+}
+
+const why = { steer: 'Read-only: this window was opened without Access.Steer', lost: 'Not sent: the connection is lost.' };
+// act is a button that changes something: it says why it cannot, and never vanishes.
+export function act(label, key, run, cls = '', read = false) {
+  const no = !read && !world.steer;
+  const press = async e => {
+    if (no) return toast(why.steer + '. Nothing was sent.', 'person');
+    if (!read && world.link !== 'live') return toast(why.lost, 'bad');
+    const b = e.currentTarget;
+    if (b.getAttribute('aria-busy')) return;
+    b.setAttribute('aria-busy', 'true');
+    try { await run(); } catch (err) { toast(err.message, 'bad'); } finally { b.removeAttribute('aria-busy'); }
+  };
+  return h('button', { class: 'btn ' + cls, type: 'button', 'aria-disabled': no || null, 'data-key': key || null, title: no ? why.steer : null, on: { click: press } }, label, key && !no ? kbd(key) : null);
+}
+let toastTimer;
+export function toast(text, role = 'good') {
+  const t = $('#toast');
+  set(t, glyph(role), h('span', {}, text));
+  t.className = 'toast on r-' + role;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { t.className = 'toast'; }, 5000);
+}
+export const head = (title, ...side) => h('header', { class: 'page' }, h('div', { class: 'title' }, h('h1', {}, title), ...side));
+export const sub = s => h('span', { class: 'dim' }, s);
+export const total = () => Object.values(world.states).reduce((a, b) => a + b, 0);
+export const actorRole = a => ({ running: 'work', waiting: 'rest', stopped: 'over', crashed: 'bad', restarting: 'recover' })[a.state] || 'rest';
+export const actorState = a => h('span', { class: 'state r-' + actorRole(a) }, glyph(actorRole(a)), h('span', {}, a.state));
+export const word = s => words[s] || spaced(s);
+
+export const rank = ['recovering', 'awaiting_host', 'awaiting_consumer', 'failed', 'running', 'starting', 'initializing', 'admitting', 'closing', 'ready', 'passivated', 'closed'];
+export function eventLine(e) {
+  const r = { DEBUG: 'rest', INFO: 'rest', WARN: 'limit', ERROR: 'bad' }[e.level] || 'rest';
+  return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.who ? h('span', { class: 'dim' }, ' by ' + e.who) : null, e.session ? h('a', { class: 'sid', href: '#/sessions/' + encodeURIComponent(e.session) }, e.session) : null));
+}
+export const inset = (role, cls, ...kids) => h('span', { class: 'tagl r-' + role + ' ' + cls }, glyph(role), ...kids);
+
+// ask opens a dialog with fields, and runs send with their values. It stays open, with the
+// reason, when the host refuses. The button is only live when every field is valid.
+export function ask({ title, text, fields = [], button, danger, send, done }) {
+  const err = h('p', { class: 'fail', role: 'alert' }), go = h('button', { class: 'btn ' + (danger ? 'danger' : 'good'), type: 'submit' }, button);
+  const inputs = fields.map(f => h(f.options ? 'select' : 'input', { id: 'f-' + f.name, name: f.name, type: f.options ? null : f.type || 'text', min: f.min, max: f.max, step: f.step, value: f.value ?? '', required: f.required, autocomplete: 'off', spellcheck: 'false', 'aria-describedby': f.hint ? 'h-' + f.name : null }, (f.options || []).map(([v, n]) => h('option', { value: v }, n))));
+  const values = () => Object.fromEntries(inputs.map(i => [i.name, i.value.trim()]));
+  const check = () => { go.disabled = !inputs.every(i => i.checkValidity()) || !fields.every(f => !f.valid || f.valid(values()[f.name])); };
+  const d = h('dialog', { class: 'ask', 'aria-labelledby': 'ask-t' }, h('form', { method: 'dialog', on: {
+    input: check,
+    submit: async e => {
+      e.preventDefault();
+      check();
+      if (go.disabled) return;
+      go.disabled = true;
+      set(err);
+      try { await send(values()); d.close(); done?.(values()); } catch (x) { set(err, x.message); go.disabled = false; }
+    },
+  } }, h('h2', { id: 'ask-t' }, title), text ? h('p', { class: 'dim' }, text) : null,
+  fields.map((f, i) => h('div', { class: 'field' }, h('label', { for: 'f-' + f.name }, f.label), inputs[i], f.hint ? h('p', { class: 'dim', id: 'h-' + f.name }, f.hint) : null)),
+  err, h('div', { class: 'abtns' }, go, h('button', { class: 'btn', type: 'button', on: { click: () => d.close() } }, 'Leave it', kbd('Esc')))));
+  d.addEventListener('close', () => d.remove());
+  document.body.append(d);
+  check();
+  d.showModal();
+  inputs[0]?.select?.();
+}
+// asker is a button that opens a dialog; read-only and lost say so before it opens.
+export const asker = (label, key, form, cls) => act(label, key, () => ask(form()), cls);

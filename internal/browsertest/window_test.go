@@ -1,0 +1,144 @@
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// watched notes what moves and what the policy refuses, from before the first line of a page.
+const watched = `
+	window.shifted = 0; window.refused = [];
+	new PerformanceObserver(l => { for (const e of l.getEntries()) if (!e.hadRecentInput) { window.shifted += e.value; (window.shifts ||= []).push([e.value, Math.round(e.startTime), ...e.sources.map(s => (s.node?.className?.baseVal ?? s.node?.className ?? s.node?.nodeName) + ' ' + JSON.stringify(s.previousRect) + JSON.stringify(s.currentRect))].join(' | ')); } }).observe({ type: 'layout-shift', buffered: true });
+	document.addEventListener('securitypolicyviolation', e => window.refused.push(e.violatedDirective + ' ' + e.blockedURI));`
+
+// window opens a page of the window: 1280 by 900 pixels, or as said.
+func window(t *testing.T, in context.Context, s *stub, route, ready string, size ...int64) *page {
+	t.Helper()
+	if size == nil {
+		size = []int64{1280, 900}
+	}
+	return tab(t, in, s.URL+"/w/"+route, ready,
+		emulation.SetDeviceMetricsOverride(size[0], size[1], 1, false),
+		chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := cdppage.AddScriptToEvaluateOnNewDocument(watched).Do(ctx)
+			return err
+		}))
+}
+
+// until waits for a condition in the page.
+func (p *page) until(t *testing.T, condition string) {
+	t.Helper()
+	ok := eval[bool](t, p, `new Promise(done => { const end = performance.now() + 20000; (function look() { let ok = false; try { ok = !!(`+condition+`); } catch {} ok || performance.now() > end ? done(ok) : setTimeout(look, 20); })(); })`)
+	if !ok {
+		text := eval[string](t, p, `document.querySelector("#app").innerText.slice(0, 600)`)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Fail(t, "it did not happen: "+condition, "%v\n%s", p.problems, text)
+	}
+}
+
+// press sends keys to what has the focus.
+func (p *page) press(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		require.NoError(t, chromedp.Run(p.ctx, chromedp.KeyEvent(k)))
+	}
+}
+
+// sound requires that nobody has complained, nothing has moved, and nothing was hit.
+func (p *page) sound(t *testing.T) {
+	t.Helper()
+	p.quiet(t)
+	assert.Empty(t, eval[[]string](t, p, `window.refused`))
+	assert.Equal(t, "undefined", eval[string](t, p, `typeof window.hit`))
+	assert.LessOrEqual(t, eval[float64](t, p, `window.shifted`), .01, "%v", eval[[]string](t, p, `window.shifts || []`))
+	assert.LessOrEqual(t, eval[int](t, p, `document.documentElement.scrollWidth - innerWidth`), 0, "the page is not wider than the screen")
+}
+
+// pages are all pages, with an element that is there when the page is.
+var pages = []struct{ route, ready, shows string }{
+	{"#/overview", ".tile .line", "Nearest to their limit"},
+	{"#/tree?s=6y7evp9o8sye0", "[role=treeitem]", "callbacks"},
+	{"#/sessions", ".v-row", "ledger-core"},
+	{"#/sessions/6y7evp9o8sye0", ".msg", "I continue with"},
+	{"#/sessions/x55hostile0ne", ".msg", "window.hit=1"},
+	{"#/jobs/errors-1.24", ".v-row", "errors-1.24"},
+	{"#/approvals", ".aitem", "auth-middleware"},
+	{"#/accounts", ".acc", "claude team-b"},
+}
+
+// TestWindow looks at the pages of the window in a browser.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	in := browser(t)
+	small := serve(t, 400, 600)
+
+	t.Run("each page", func(t *testing.T) {
+		for _, page := range pages {
+			for _, size := range [][]int64{{1280, 900}, {400, 800}} {
+				t.Run(fmt.Sprint(page.route, size), func(t *testing.T) {
+					p := window(t, in, small, page.route, page.ready, size...)
+					p.until(t, fmt.Sprintf(`document.body.textContent.includes(%q)`, page.shows))
+					time.Sleep(100 * time.Millisecond)
+					p.sound(t)
+					assert.Zero(t, eval[int](t, p, `document.querySelectorAll("main img, main script, main style, main [onclick], main [onerror]").length`), page.route)
+					assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll("main *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && /[\x1b\u202e]/.test(n.data)) || [...e.attributes].some(a => /[\x1b\u202e]/.test(a.value))).length`), "control characters are written as troupe ps writes them: %s", page.route)
+					assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll("button, a[href], input, textarea, select, [role=grid], [role=tree], [role=listbox], nav, dialog, [role=img]")].filter(e => !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.labels?.length)).length`), "all that can be used has a name: %s", page.route)
+				})
+			}
+		}
+	})
+
+	t.Run("bytes of a first view", func(t *testing.T) {
+		for _, page := range pages {
+			t.Run(page.route, func(t *testing.T) {
+				p := window(t, in, small, page.route, page.ready)
+				sum := eval[int](t, p, `performance.getEntriesByType("navigation")[0].decodedBodySize + performance.getEntriesByType("resource").filter(e => /\.(js|css|svg)$/.test(new URL(e.name).pathname)).reduce((n, e) => n + e.decodedBodySize, 0)`)
+				assert.LessOrEqual(t, sum, 120<<10, page.route)
+				t.Logf("%s: %d bytes", page.route, sum)
+				assert.Zero(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length`), "nothing comes from elsewhere")
+			})
+		}
+	})
+}
+
+// TestPictures makes the pictures of the documentation: TROUPE_PICTURES is the directory.
+func TestPictures(t *testing.T) {
+	dir := os.Getenv("TROUPE_PICTURES")
+	if dir == "" {
+		t.Skip("set TROUPE_PICTURES to a directory")
+	}
+	in := browser(t)
+	s := serve(t, 10012, 6000)
+	for _, page := range pages {
+		for theme, size := range map[string][]int64{"light": {1280, 900}, "dark": {1280, 900}, "phone": {400, 800}} {
+			t.Run(page.route+" "+theme, func(t *testing.T) {
+				p := window(t, in, s, map[string]string{"light": "?theme=light", "dark": "?theme=dark", "phone": "?theme=dark"}[theme]+page.route, page.ready, size...)
+				p.until(t, fmt.Sprintf(`document.body.textContent.includes(%q)`, page.shows))
+				time.Sleep(700 * time.Millisecond)
+				var png []byte
+				require.NoError(t, chromedp.Run(p.ctx, chromedp.CaptureScreenshot(&png)))
+				name := strings.NewReplacer("#/", "", "/", "-", "errors-1.24", "one", "?s=", "-").Replace(page.route) + "-" + theme + ".png"
+				require.NoError(t, os.WriteFile(filepath.Join(dir, name), png, fs.ModePerm&0o644))
+				if len(p.problems) > 0 {
+					t.Log(page.route, theme, p.problems)
+				}
+			})
+		}
+	}
+}
+
+var _ = kb.Enter
