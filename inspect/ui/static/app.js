@@ -1,5 +1,5 @@
 // The shell: navigation, keys, the connection, the login, the help. One route is one page.
-import { h, set, say, $, glyph, icon, kbd, num, clock, exact } from './ui.js';
+import { h, set, say, $, glyph, icon, kbd, num, clock, exact, plain } from './ui.js';
 import { world, started, retry, login, approvals, jobs, hostID, get } from './api.js';
 import { act, tickLives, total } from './parts.js';
 import { cursor } from './charts.js';
@@ -57,7 +57,7 @@ function badge() {
   say(badges.sessions, num(total())); say(badges.approvals, n ? String(n) : ''); badges.approvals.classList.toggle('hot', n > 0);
   const all = js.reduce((x, j) => x + (j.total || 0), 0), over = js.reduce((x, j) => x + (j.states?.over || 0), 0);
   say(badges.jobs, all ? Math.floor(100 * over / all) + '%' : '');
-  document.title = (n ? '(' + n + ') ' : '') + (page.title ? page.title + ' · ' : '') + 'Troupe';
+  document.title = (n ? '(' + n + ') ' : '') + (page.title ? plain(page.title) + ' · ' : '') + 'Troupe';
 }
 
 const dialog = h('dialog', { class: 'help', 'aria-label': 'Keys' });

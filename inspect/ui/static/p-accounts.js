@@ -1,21 +1,11 @@
 // Accounts and breakers.
 import { h, set, num, dur, time, exact, state, meter, empty, panel, spaced } from './ui.js';
-import { pace } from './charts.js';
+import { pace } from './charts-job.js';
 import { world, now, tree, zero, post, seg } from './api.js';
-import { live, act, asker, toast, head, sub, inset, calm } from './parts.js';
+import { live, act, toast, head, sub, inset, calm } from './parts.js';
+import { asker, changes, pins, retune } from './steer.js';
 
 export const load = () => tree();
-const changeRole = c => /by hand/.test(c.why) ? 'work' : c.to < c.from ? 'bad' : 'over';
-// changes is the list of why a limit changed; its numbers are those on the line.
-export const changes = (list, most) => h('ol', { class: 'whys' }, list.map((c, i) => [c, i + 1]).slice(-most).reverse().map(([c, i]) => h('li', {}, h('span', { class: 'pinn r-' + changeRole(c) }, i), time(c.at), h('b', { class: 'n' }, c.from + ' → ' + c.to), h('span', {}, c.why))));
-export const pins = (list, from) => list.map((c, i) => ({ at: Date.parse(c.at), from: c.from, to: c.to, why: c.why, n: i + 1, role: changeRole(c) })).filter(m => m.at > from);
-
-// The forms of the dialogs.
-export const retune = (what, path, limit) => ({
-  title: 'Retune ' + what, text: 'How many attempts may run at the same time. What runs goes on.', button: 'Set the limit',
-  fields: [{ name: 'limit', label: 'Limit', type: 'number', min: -1, max: 100000, step: 1, required: true, value: limit, hint: '0 starts nothing more; −1 adapts to what the provider takes.' }],
-  send: v => post(path, { limit: +v.limit }), done: v => toast('Asked for ' + v.limit + '.'),
-});
 const park = a => ({
   title: 'Park ' + a.label, text: 'Nothing of this account starts before the time is over. What runs goes on.', button: 'Park',
   fields: [{ name: 'for', label: 'For how long', required: true, value: '15m', hint: 'such as 90s, 15m or 2h', valid: v => parse(v) > 0 }, { name: 'why', label: 'Why', hint: 'Others read this.' }],

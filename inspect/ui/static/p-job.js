@@ -2,10 +2,9 @@
 // makes report.html, too.
 import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain } from './ui.js';
 import { world, now, get, post, seg } from './api.js';
-import { live, act, asker, toast, narrow, calm } from './parts.js';
+import { live, act, toast, narrow, calm } from './parts.js';
+import { asker, changes, retune } from './steer.js';
 import { Charts, facts, progress, famOf, doneOf, task } from './tasks.js';
-import { Transcript } from './transcript.js';
-import { changes, retune } from './p-accounts.js';
 
 export async function load(p) {
   const at = 'api/jobs/' + seg(p.id), [job, tasks] = await Promise.all([get(at), follow(at)]);
@@ -74,7 +73,7 @@ export default function job(root, p, go, data) {
   find.addEventListener('input', filter);
 
   const show = async t => {
-    const path = at + '/tasks/' + seg(t.id), tx = new Transcript('Transcript of ' + t.id, { now, live });
+    const { Transcript } = await import('./transcript.js'), path = at + '/tasks/' + seg(t.id), tx = new Transcript('Transcript of ' + t.id, { now, live });
     drawer.hidden = false;
     drawer.tx = tx;
     set(drawer, h('header', {}, h('h2', { class: 'nm' }, t.id), t.status && t.state === 'over' ? status(t.status) : state(t.state), h('span', { class: 'grow' }),

@@ -1,10 +1,11 @@
 // One session: timeline, transcript, waits, actors, cost, events, options.
 import { h, set, morph, put, num, bytes, dur, clock, time, exact, state, glyph, waitLine, empty, panel, spaced } from './ui.js';
-import { lanes, cursor } from './charts.js';
+import { cursor } from './charts.js';
+import { lanes } from './charts-life.js';
 import { world, now, session as one, get, post, seg, watch, name } from './api.js';
-import { live, act, asker, toast, actorState, eventLine, calm } from './parts.js';
+import { live, act, toast, actorState, eventLine, calm, kept } from './parts.js';
+import { asker } from './steer.js';
 import { Transcript, cost } from './transcript.js';
-import { back } from './p-sessions.js';
 
 // load fetches the session; what else the page shows may be missing, and is then not drawn.
 export async function load(p) {
@@ -66,7 +67,7 @@ export default function session(root, p, go, data) {
   const close = () => ({ title: 'Close ' + name(s), text: 'The agent ends, and what it does now is given up. The session cannot go on after that.', button: 'Close the session', danger: true, send: () => post(at + '/close'), done: () => toast('Asked: close.') });
   root.classList.add('fill');
   put(root, [
-    h('header', { class: 'page' }, h('div', { class: 'crumbs' }, h('a', { href: back() }, 'Sessions'), s.job ? [' / ', h('a', { href: '#/jobs/' + seg(s.job) }, s.job)] : null),
+    h('header', { class: 'page' }, h('div', { class: 'crumbs' }, h('a', { href: kept.back || '#/sessions' }, 'Sessions'), s.job ? [' / ', h('a', { href: '#/jobs/' + seg(s.job) }, s.job)] : null),
       h('div', { class: 'title' }, h('h1', {}, name(s)), st, h('span', { class: 'n dim', title: exact(s.state_since) }, 'for ', live(() => dur(now() - Date.parse(s.state_since)))), h('span', { class: 'grow' }), act('Interrupt turn', 'i', ask('interrupt the turn', 'interrupt')), asker('Close…', '', close, 'danger')),
       facts),
     bar?.el,
@@ -99,7 +100,7 @@ export default function session(root, p, go, data) {
       if (type === 'delta' && d.session === s.id) { mine(); tx.delta(d.seq, d.text); }
     },
     enter: e => document.activeElement === tx.search && (tx.next(e.shiftKey ? -1 : 1), true),
-    key: e => tx.key(e) || e.key === 'Escape' && (go(back()), true),
+    key: e => tx.key(e) || e.key === 'Escape' && (go(kept.back || '#/sessions'), true),
     stop: () => { watch(); tx.clear(); },
   };
 }

@@ -1,7 +1,7 @@
 // The table of sessions.
 import { h, set, put, say, num, usd, dur, clock, exact, state, glyph, roles, words, order, waitLine, waitTitle, empty, plain, spaced, List } from './ui.js';
 import { world, now, sessions as fetched, name } from './api.js';
-import { act, head, narrow, rank, calm } from './parts.js';
+import { act, head, narrow, rank, calm, kept } from './parts.js';
 
 export const load = () => fetched();
 
@@ -23,8 +23,6 @@ const columns = [
 ];
 const sorts = Object.fromEntries(columns.map(c => [c[0], c[4]]));
 const hay = s => s.hay ||= (s.id + ' ' + s.title + ' ' + s.backend + ' ' + Object.entries(s.labels).map(x => x.join('=')).join(' ') + ' ' + (s.dir || '') + ' ' + s.error).toLowerCase();
-const kept = { last: '', back: '' };
-export const back = () => kept.back || '#/sessions';
 
 export default function sessions(root, p, go) {
   const all = () => world.sessions ? [...world.sessions.values()] : [];

@@ -8,6 +8,8 @@ export const live = fn => { const e = h('span', {}); e.fn = fn; say(e, fn()); li
 export const tickLives = () => lives.forEach(e => e.isConnected ? say(e, e.fn()) : lives.delete(e));
 export const narrow = () => innerWidth < 760;
 
+// kept is what the table of sessions is to show again when one comes back to it.
+export const kept = { last: '', back: '' };
 // calm is fn that runs at most once in so many milliseconds, and at last once more.
 export function calm(fn, every = 250) {
   let at = -1e9, timer = 0;
@@ -53,32 +55,3 @@ export function eventLine(e) {
   return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.who ? h('span', { class: 'dim' }, ' by ' + e.who) : null, e.session ? h('a', { class: 'sid', href: '#/sessions/' + encodeURIComponent(e.session) }, e.session) : null));
 }
 export const inset = (role, cls, ...kids) => h('span', { class: 'tagl r-' + role + ' ' + cls }, glyph(role), ...kids);
-
-// ask opens a dialog with fields, and runs send with their values. It stays open, with the
-// reason, when the host refuses. The button is only live when every field is valid.
-export function ask({ title, text, fields = [], button, danger, send, done }) {
-  const err = h('p', { class: 'fail', role: 'alert' }), go = h('button', { class: 'btn ' + (danger ? 'danger' : 'good'), type: 'submit' }, button);
-  const inputs = fields.map(f => h(f.options ? 'select' : 'input', { id: 'f-' + f.name, name: f.name, type: f.options ? null : f.type || 'text', min: f.min, max: f.max, step: f.step, value: f.value ?? '', required: f.required, autocomplete: 'off', spellcheck: 'false', 'aria-describedby': f.hint ? 'h-' + f.name : null }, (f.options || []).map(([v, n]) => h('option', { value: v }, n))));
-  const values = () => Object.fromEntries(inputs.map(i => [i.name, i.value.trim()]));
-  const check = () => { go.disabled = !inputs.every(i => i.checkValidity()) || !fields.every(f => !f.valid || f.valid(values()[f.name])); };
-  const d = h('dialog', { class: 'ask', 'aria-labelledby': 'ask-t' }, h('form', { method: 'dialog', on: {
-    input: check,
-    submit: async e => {
-      e.preventDefault();
-      check();
-      if (go.disabled) return;
-      go.disabled = true;
-      set(err);
-      try { await send(values()); d.close(); done?.(values()); } catch (x) { set(err, x.message); go.disabled = false; }
-    },
-  } }, h('h2', { id: 'ask-t' }, title), text ? h('p', { class: 'dim' }, text) : null,
-  fields.map((f, i) => h('div', { class: 'field' }, h('label', { for: 'f-' + f.name }, f.label), inputs[i], f.hint ? h('p', { class: 'dim', id: 'h-' + f.name }, f.hint) : null)),
-  err, h('div', { class: 'abtns' }, go, h('button', { class: 'btn', type: 'button', on: { click: () => d.close() } }, 'Leave it', kbd('Esc')))));
-  d.addEventListener('close', () => d.remove());
-  document.body.append(d);
-  check();
-  d.showModal();
-  inputs[0]?.select?.();
-}
-// asker is a button that opens a dialog; read-only and lost say so before it opens.
-export const asker = (label, key, form, cls) => act(label, key, () => ask(form()), cls);

@@ -1,7 +1,7 @@
 // What the page of a job and report.html have in common: the numbers, the bar of progress, and
 // the charts, from the tasks of a job. A chart that has nothing to show is left out.
 import { h, num, short, usd, dur, roles, family, panel } from './ui.js';
-import { stack, bars, histogram, pace, spend, legend } from './charts.js';
+import { stack, bars, histogram, pace, spend, legend } from './charts-job.js';
 
 export const fams = ['good', 'agent', 'limit', 'bad', 'over'], famNames = { good: 'accepted', agent: 'agent', limit: 'limit', bad: 'infrastructure', over: 'not run' };
 export const famOf = s => roles[family(s)];

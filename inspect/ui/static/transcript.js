@@ -78,7 +78,7 @@ export class Transcript {
       this.more.hidden = !more || !messages.length;
       s.scrollTop = s.scrollHeight - was; // what was read stays where it was
       return messages.length > 0;
-    } catch (e) { this.note.textContent = e.message; set(this.found, e.message); return false; } finally { this.into = null; this.busy = false; set(this.more, 'Earlier messages'); this.more.removeAttribute('aria-busy'); }
+    } catch (e) { set(this.note, e.message); set(this.found, e.message); return false; } finally { this.into = null; this.busy = false; set(this.more, 'Earlier messages'); this.more.removeAttribute('aria-busy'); }
   }
   put(m) {
     const at = m.at, c = m.message?.content ?? m.content;
@@ -124,7 +124,7 @@ export class Transcript {
     set(t.g, glyph(denied ? 'person' : b.is_error ? 'bad' : 'good'));
     if (denied) t.end.before(h('span', { class: 'tagl r-person' }, 'denied')); else if (b.is_error) t.end.before(h('span', { class: 'tagl r-bad' }, 'error'));
     set(t.out, t.edit && !b.is_error ? null : s ? h('pre', { class: 'out' }, s) : h('p', { class: 'dim none' }, 'No output.'));
-    if (!this.into) this.note.textContent = text(t.b.name) + (b.is_error ? ' failed' : ' finished');
+    if (!this.into) set(this.note, text(t.b.name) + (b.is_error ? ' failed' : ' finished'));
   }
   // over ends what looks as if it ran, in a transcript that is complete.
   over() { for (const t of this.calls.values()) { t.row.classList.remove('running'); t.done = 'no result'; say(t.live, t.done); set(t.g, glyph('over')); } this.calls.clear(); }
@@ -136,7 +136,7 @@ export class Transcript {
     prose(t.p, t.s);
     this.pin();
   }
-  end(seq) { const t = this.streams.get(seq); if (t) { t.row.remove(); this.streams.delete(seq); this.note.textContent = 'The agent wrote: ' + t.s.slice(0, 80); } }
+  end(seq) { const t = this.streams.get(seq); if (t) { t.row.remove(); this.streams.delete(seq); set(this.note, 'The agent wrote: ' + t.s.slice(0, 80)); } }
   go(e) { this.on = false; this.jump.hidden = false; this.at = [...this.box.children].indexOf(e); e.focus({ preventScroll: true }); e.scrollIntoView({ block: 'center' }); }
   seek(t) { const all = [...this.box.children], e = all.findLast(x => x.at <= t) || all[0]; if (e) this.go(e); }
 

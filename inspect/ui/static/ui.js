@@ -49,7 +49,7 @@ export function put(e, kids) {
 }
 export function set(e, ...kids) { e.textContent = ''; return put(e, kids); }
 // say changes text only if it differs, so that a tick costs nothing where nothing changed.
-export function say(e, s) { if (e.dataset.s !== s) { e.dataset.s = s; set(e, s); } }
+export function say(e, s) { if (e.said !== s) { e.said = s; set(e, s); } }
 // morph makes the children of e equal to these, and keeps the elements that are there: what
 // has the focus or the pointer stays. It is for elements without listeners of their own.
 export function morph(e, ...kids) { sync(e, put(document.createDocumentFragment(), kids)); }

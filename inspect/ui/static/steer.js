@@ -1,0 +1,45 @@
+// Dialogs that change something, and the list of what has changed a limit.
+import { h, set, time, kbd } from './ui.js';
+import { post } from './api.js';
+import { act, toast } from './parts.js';
+
+// ask opens a dialog with fields, and runs send with their values. It stays open, with the
+// reason, when the host refuses. The button is only live when every field is valid.
+export function ask({ title, text, fields = [], button, danger, send, done }) {
+  const err = h('p', { class: 'fail', role: 'alert' }), go = h('button', { class: 'btn ' + (danger ? 'danger' : 'good'), type: 'submit' }, button);
+  const inputs = fields.map(f => h(f.options ? 'select' : 'input', { id: 'f-' + f.name, name: f.name, type: f.options ? null : f.type || 'text', min: f.min, max: f.max, step: f.step, value: f.value ?? '', required: f.required, autocomplete: 'off', spellcheck: 'false', 'aria-describedby': f.hint ? 'h-' + f.name : null }, (f.options || []).map(([v, n]) => h('option', { value: v }, n))));
+  const values = () => Object.fromEntries(inputs.map(i => [i.name, i.value.trim()]));
+  const check = () => { go.disabled = !inputs.every(i => i.checkValidity()) || !fields.every(f => !f.valid || f.valid(values()[f.name])); };
+  const d = h('dialog', { class: 'ask', 'aria-labelledby': 'ask-t' }, h('form', { method: 'dialog', on: {
+    input: check,
+    submit: async e => {
+      e.preventDefault();
+      check();
+      if (go.disabled) return;
+      go.disabled = true;
+      set(err);
+      try { await send(values()); d.close(); done?.(values()); } catch (x) { set(err, x.message); go.disabled = false; }
+    },
+  } }, h('h2', { id: 'ask-t' }, title), text ? h('p', { class: 'dim' }, text) : null,
+  fields.map((f, i) => h('div', { class: 'field' }, h('label', { for: 'f-' + f.name }, f.label), inputs[i], f.hint ? h('p', { class: 'dim', id: 'h-' + f.name }, f.hint) : null)),
+  err, h('div', { class: 'abtns' }, go, h('button', { class: 'btn', type: 'button', on: { click: () => d.close() } }, 'Leave it', kbd('Esc')))));
+  d.addEventListener('close', () => d.remove());
+  document.body.append(d);
+  check();
+  d.showModal();
+  inputs[0]?.select?.();
+}
+// asker is a button that opens a dialog; read-only and lost say so before it opens.
+export const asker = (label, key, form, cls) => act(label, key, () => ask(form()), cls);
+
+const changeRole = c => /by hand/.test(c.why) ? 'work' : c.to < c.from ? 'bad' : 'over';
+// changes is the list of why a limit changed; its numbers are those on the line.
+export const changes = (list, most) => h('ol', { class: 'whys' }, list.map((c, i) => [c, i + 1]).slice(-most).reverse().map(([c, i]) => h('li', {}, h('span', { class: 'pinn r-' + changeRole(c) }, i), time(c.at), h('b', { class: 'n' }, c.from + ' → ' + c.to), h('span', {}, c.why))));
+export const pins = (list, from) => list.map((c, i) => ({ at: Date.parse(c.at), from: c.from, to: c.to, why: c.why, n: i + 1, role: changeRole(c) })).filter(m => m.at > from);
+
+// retune is the form of that dialog.
+export const retune = (what, path, limit) => ({
+  title: 'Retune ' + what, text: 'How many attempts may run at the same time. What runs goes on.', button: 'Set the limit',
+  fields: [{ name: 'limit', label: 'Limit', type: 'number', min: -1, max: 100000, step: 1, required: true, value: limit, hint: '0 starts nothing more; −1 adapts to what the provider takes.' }],
+  send: v => post(path, { limit: +v.limit }), done: v => toast('Asked for ' + v.limit + '.'),
+});
