@@ -87,7 +87,7 @@ func (p *page) said() string {
 	return strings.Join(p.problems, "\n")
 }
 
-// open opens a file in a browser of its own.
+// open opens a file in a new browser.
 func open(t *testing.T, path string) *page {
 	t.Helper()
 	return tab(t, browser(t), "file://"+path, "#shown")

@@ -23,8 +23,8 @@ const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 's
 type object = map[string]any
 
 // stub answers as package inspect/ui does, with as many sessions and tasks as a test wants. The
-// numbers come from a seed. What is here is the contract of the pages; that of the handler is
-// tested where the handler is.
+// numbers come from a seed. It states what the pages expect; the tests of package inspect/ui
+// check the handler.
 type stub struct {
 	*httptest.Server
 	seed *rand.Rand

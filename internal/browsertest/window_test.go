@@ -58,7 +58,7 @@ func (p *page) press(t *testing.T, keys ...string) {
 	}
 }
 
-// sound requires that nobody has complained, nothing has moved, and nothing was hit.
+// sound requires that there was no complaint, that nothing has moved, and that no script ran.
 func (p *page) sound(t *testing.T) {
 	t.Helper()
 	p.quiet(t)
