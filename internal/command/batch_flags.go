@@ -48,7 +48,7 @@ func batchPermissionFlags() []flagSpec {
 
 func taskFlags() []flagSpec {
 	return []flagSpec{
-		{name: "format", arg: "FORM", help: "jsonl, csv or yaml; default: by the name of the file, jsonl for stdin", set: oneOf(func(s *settings) *string { return &s.batch.format }, formJSONL, formCSV, formYAML)},
+		flagSpec{name: "format", arg: "FORM", help: "jsonl, csv or yaml; default: by the name of the file, jsonl for stdin"}.of(func(s *settings) *string { return &s.batch.format }, formJSONL, formCSV, formYAML),
 		{name: "template", arg: "TEXT|@FILE", help: "the prompt of every task, with the fields of its line: 'Fix {{.issue}}'", set: textOrFile(func(s *settings) *string { return &s.batch.template })},
 		{name: "set", arg: "KEY=TEXT", help: "with --template: a key of every task from its line, such as workspace.from='{{.repo}}', tags, verify, budget or timeout; may be repeated", set: func(s *settings, v string) error {
 			s.batch.sets = append(s.batch.sets, v)
@@ -112,7 +112,7 @@ func placeFlags() []flagSpec {
 	return []flagSpec{
 		{name: "out", short: "O", arg: "DIR", help: "where journal, results and transcripts go, a new or empty directory; default: the name of TASKS with the ending .out", set: text(func(s *settings) *string { return &s.batch.job.Out })},
 		{name: "resume", short: "r", help: "go on with the job in --out; finished tasks are not run again", set: on(func(s *settings) *bool { return &s.batch.job.Resume })},
-		{name: "workspace", short: "w", arg: "KIND", help: "where a task works: as-is (in --cwd), copy, or worktree (of the git repository in --cwd); default: as-is", set: oneOf(func(s *settings) *string { return &s.batch.workspace }, "as-is", "copy", "worktree")},
+		flagSpec{name: "workspace", short: "w", arg: "KIND", help: "where a task works: as-is (in --cwd), copy, or worktree (of the git repository in --cwd); default: as-is"}.of(func(s *settings) *string { return &s.batch.workspace }, "as-is", "copy", "worktree"),
 		{name: "setup", arg: "COMMAND", help: "run by sh in each new copy or worktree", set: text(func(s *settings) *string { return &s.batch.setup })},
 		{name: "shared-mcp-dir", arg: "DIR", help: "the working directory of MCP servers that are marked shared, so that tasks in copies and worktrees share them; default: that of the task", set: text(func(s *settings) *string { return &s.batch.job.SharedMCPDir })},
 		{name: "setups", arg: "N", help: "how many setups and teardowns run at the same time; default: 2", set: number(1, func(s *settings) *int { return &s.batch.job.Setups })},

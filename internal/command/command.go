@@ -97,13 +97,26 @@ type app struct {
 	process process
 	console *console
 	code    int
+	made    map[*cobra.Command]made
+}
+
+// made is what a command was made of.
+type made struct {
+	settings *settings
+	page     page
 }
 
 // run runs the command that the arguments name and returns its exit code.
 func run(ctx context.Context, p process) int {
 	a := &app{process: p, console: newConsole(p)}
 	root := a.tree()
-	args, err := longFlags(root, p.args)
+	args, err := p.args, error(nil)
+	if completes(args) {
+		a.complete(root)
+		root.SetOut(p.stdout)
+	} else {
+		args, err = longFlags(root, args)
+	}
 	if err == nil {
 		root.SetArgs(args)
 		err = root.ExecuteContext(ctx)
@@ -129,6 +142,8 @@ func (a *app) tree() *cobra.Command {
 	add := func(use, short string, p page, do action) *cobra.Command {
 		return a.command(a.settings(), use, short, p, do)
 	}
+	var root *cobra.Command
+	top := func() *cobra.Command { return root }
 	helps := add("help [COMMAND]", "print this text, or every flag of a command", page{}, nil)
 	commands := []*cobra.Command{
 		add("run [flags] PROMPT", "give an agent one prompt and print its answer", runPage(), runCommand),
@@ -145,12 +160,14 @@ func (a *app) tree() *cobra.Command {
 		add("mcp", "the same, as an MCP server on stdin and stdout", mcpPage(), mcpCommand),
 		add("acp [flags]", "be an agent for editors on stdin and stdout", acpPage(), acpCommand),
 		add("doctor", "say what this machine has for agents, and what is wrong", doctorPage(), doctorCommand),
+		add("completion SHELL", "print a script that completes command lines in a shell", completionPage(), completionCommand(top)),
+		add("man [COMMAND]", "print the manual page of a command", manPage(), a.manual(top)),
 		add("guard", "clean up for a program that has died, which has started it for that", guardPage(), guardCommand),
 		add("version", "print the version of this program", versionPage(), versionCommand),
 		helps,
 	}
 	help := rootPage(commands)
-	root := add("troupe", "run coding agents", help, nil)
+	root = add("troupe", "run coding agents", help, nil)
 	root.AddCommand(commands...)
 	root.Flags().Bool("version", false, "print the version of this program")
 	root.Annotations = map[string]string{flagsAfter: "troupe run [flags] PROMPT"}
@@ -196,6 +213,10 @@ func (a *app) command(s *settings, use, short string, p page, do action) *cobra.
 		a.code = do(cmd.Context(), a.process, a.console, s)
 		return nil
 	}}
+	if a.made == nil {
+		a.made = map[*cobra.Command]made{}
+	}
+	a.made[cmd] = made{s, p}
 	addFlags(cmd.Flags(), p.flags(), s)
 	cmd.InitDefaultHelpFlag() // unless there is one
 	cmd.SetHelpFunc(func(*cobra.Command, []string) { a.code = a.console.print(p.String()) })

@@ -112,9 +112,8 @@ func ctlCommand(ctx context.Context, p process, c *console, s *settings) int {
 		}
 		return ctlTail(ctx, c, dir, rest[0])
 	}
-	commands := []string{"status", "results", "tail", "pause", "resume", "retune", "cancel", "requeue", "on-accept"}
 	fix := "troupe help ctl lists the commands"
-	if near := nearest(name, commands); near != "" {
+	if near := nearest(name, ctlCommands()); near != "" {
 		fix = "did you mean " + near + "?"
 	}
 	return c.usage(&usageError{fmt.Sprintf("troupe ctl has no command %q", name), fix})

@@ -60,7 +60,7 @@ func TestDoctor(t *testing.T) {
 		"a model without its key": {"2.1.329", map[string]string{"TROUPE_MODEL": "openai/gpt-5"}, exitResult, []finding{
 			{"model", problem, "TROUPE_MODEL is openai/gpt-5, and its key is missing", "set OPENAI_API_KEY"},
 		}},
-		"a model that is none": {"2.1.329", map[string]string{"TROUPE_MODEL": "gpt"}, exitResult, nil},
+		"a model without an endpoint": {"2.1.329", map[string]string{"TROUPE_MODEL": "gpt"}, exitResult, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,6 +21,7 @@ type flagSpec struct {
 	help   string
 	option string // the field of sdk.Options that it sets, or ""
 	set    func(s *settings, value string) error
+	values []string // all that set takes, if they are few
 }
 
 // helpFlag is for the lists of flags: [cobra] shows the help.

@@ -16,7 +16,7 @@ import (
 
 func planFlags() []flagSpec {
 	return []flagSpec{
-		{name: "output", short: "o", arg: "FORM", help: "text or json; default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON)},
+		flagSpec{name: "output", short: "o", arg: "FORM", help: "text or json; default: text"}.of(func(s *settings) *string { return &s.output }, outputText, outputJSON),
 		helpFlag(),
 	}
 }

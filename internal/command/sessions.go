@@ -82,7 +82,7 @@ func restCommands() []restCommand {
 		}, deleteSession},
 		{"import", "ID", "copy what --store lacks of a session into it", 1, 1, nil, importSession},
 		{"export", "ID", "print a session as Markdown or HTML", 1, 1, []flagSpec{
-			{name: "format", short: "f", arg: "FORM", help: "markdown or html; default: markdown", set: oneOf(func(s *settings) *string { return &s.rest.format }, "markdown", "html")},
+			flagSpec{name: "format", short: "f", arg: "FORM", help: "markdown or html; default: markdown"}.of(func(s *settings) *string { return &s.rest.format }, "markdown", "html"),
 			resumed, subagent,
 		}, exportSession},
 	}
@@ -91,7 +91,7 @@ func restCommands() []restCommand {
 // restFlags are the flags of all commands of troupe sessions.
 func restFlags() []flagSpec {
 	return []flagSpec{
-		{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude, qoder or embedded; default: claude", set: oneOf(func(s *settings) *string { return &s.agent }, "claude", "qoder", embedded.Name)},
+		flagSpec{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude, qoder or embedded; default: claude"}.of(func(s *settings) *string { return &s.agent }, "claude", "qoder", embedded.Name),
 		{name: "cwd", short: "C", arg: "DIR", help: "only the sessions of this directory and of the other worktrees of its repository; default: of all directories", set: text(func(s *settings) *string { return &s.opts.Cwd })},
 		{name: "store", arg: "DIR", help: "the sessions of the session store in this directory, for --cwd or else the working directory; default: those of this machine", set: text(func(s *settings) *string { return &s.rest.store })},
 		helpFlag(),
@@ -125,6 +125,7 @@ the arguments, 7 the output could not be written.
 func (a *app) sessions() *cobra.Command {
 	help := sessionsPage()
 	all := a.command(a.settings(), "sessions COMMAND", "list, show, fork, rename, tag, delete or export sessions on disk", page{text: help.String()}, nil)
+	a.made[all] = made{a.made[all].settings, help}
 	all.Annotations = map[string]string{flagsAfter: "troupe sessions COMMAND [flags]"}
 	var names []string
 	for _, r := range restCommands() {
@@ -161,7 +162,8 @@ func (r *restCommand) command(ctx context.Context, p process, c *console, s *set
 	return s.runRest(ctx, p, c, r)
 }
 
-func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCommand) int {
+// transcripts are the sessions that the flags of a command of troupe sessions are about.
+func (s *settings) transcripts(p process, command string) (*transcript.Sessions, error) {
 	s.opts.Backend = sdk.Claude(sdk.ClaudeConfig{})
 	switch s.agent {
 	case "qoder":
@@ -173,10 +175,14 @@ func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCo
 	for _, name := range []string{"HOME", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_PROJECT_DIR_NAME", "QODER_CONFIG_DIR", "XDG_STATE_HOME", "TROUPE_EMBEDDED_DIR"} {
 		s.opts.Env[name] = p.getenv(name)
 	}
-	if err := s.openStore(r.name); err != nil {
-		return c.usage(err)
+	if err := s.openStore(command); err != nil {
+		return nil, err
 	}
-	all, err := sdk.Sessions(&s.opts)
+	return sdk.Sessions(&s.opts)
+}
+
+func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCommand) int {
+	all, err := s.transcripts(p, r.name)
 	if err != nil {
 		return c.usage(err)
 	}

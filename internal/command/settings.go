@@ -31,6 +31,7 @@ type settings struct {
 	socket     string // of troupe ps; "" for all in the default directory
 	asJSON     bool
 	status     string // of troupe ctl
+	into       string // of troupe man
 	like       bool   // of troupe approvals
 	yes, no    bool
 	level      slog.Level
@@ -101,7 +102,7 @@ func agentFlags() []flagSpec {
 
 func outputFlags() []flagSpec {
 	return []flagSpec{
-		{name: "output", short: "o", arg: "FORM", help: "text (as it is written), json (one object at the end), or stream-json (each message of the agent); default: text", set: oneOf(func(s *settings) *string { return &s.output }, outputText, outputJSON, outputStream)},
+		flagSpec{name: "output", short: "o", arg: "FORM", help: "text (as it is written), json (one object at the end), or stream-json (each message of the agent); default: text"}.of(func(s *settings) *string { return &s.output }, outputText, outputJSON, outputStream),
 		{name: "partial", help: "with stream-json: also prints messages while they are written", set: on(func(s *settings) *bool { return &s.partial })},
 		{name: "quiet", short: "q", help: "do not print tool calls and remarks on stderr", set: on(func(s *settings) *bool { return &s.quiet })},
 	}
@@ -171,14 +172,16 @@ func on(field func(*settings) *bool) setting {
 	return func(s *settings, _ string) error { *field(s) = true; return nil }
 }
 
-func oneOf(field func(*settings) *string, values ...string) setting {
-	return func(s *settings, v string) error {
+// of is the flag with one of these values.
+func (f flagSpec) of(field func(*settings) *string, values ...string) flagSpec {
+	f.values, f.set = values, func(s *settings, v string) error {
 		if !slices.Contains(values, v) {
 			return fmt.Errorf("%q is not one of %s", v, strings.Join(values, ", "))
 		}
 		*field(s) = v
 		return nil
 	}
+	return f
 }
 
 func rules(field func(*settings) *[]string) setting {
