@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -201,6 +203,66 @@ func TestRootIsConfined(t *testing.T) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	require.NoError(t, err)
 	assert.NotContains(t, string(mounts), p.ws, "%s", output)
+}
+
+// Root's command has none of the capabilities that lead around the rules, also if the program may
+// not limit those of others.
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	needsLandlock(t)
+	if os.Geteuid() != 0 {
+		t.Skip("not root")
+	}
+	for _, limits := range []bool{true, false} {
+		p := newPlace(t)
+		cmd := p.command(t, p.rules(t), `sed -n 's/^Cap\(Inh\|Prm\|Eff\|Amb\):\s*/0x/p' /proc/self/status`)
+		var output []byte
+		var err error
+		var done sync.WaitGroup
+		done.Go(func() {
+			runtime.LockOSThread() // the thread ends without its capabilities
+			if !limits {
+				head, has := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
+				assert.NoError(t, unix.Capget(&head, &has[0]))
+				has[0].Effective &^= 1 << unix.CAP_SETPCAP
+				has[0].Permitted &^= 1 << unix.CAP_SETPCAP
+				assert.NoError(t, unix.Capset(&head, &has[0]))
+				assert.NoError(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+			}
+			output, err = cmd.CombinedOutput()
+		})
+		done.Wait()
+		require.NoError(t, err, "%s", output)
+		sets := strings.Fields(string(output))
+		require.Len(t, sets, 4, "%s", output)
+		for _, text := range sets {
+			set, err := strconv.ParseUint(text, 0, 64)
+			require.NoError(t, err)
+			for _, capability := range []int{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SYS_MODULE, unix.CAP_SYS_RAWIO, unix.CAP_DAC_READ_SEARCH, unix.CAP_MKNOD, unix.CAP_BPF} {
+				assert.Zero(t, set>>capability&1, "%v: %d of %s", limits, capability, text)
+			}
+		}
+	}
+}
+
+// A link that has taken the place of a path since the rules were made leads nowhere: a command that
+// began before may have put it there.
+func TestPathsThatHaveBecomeLinks(t *testing.T) {
+	t.Parallel()
+	needsLandlock(t)
+	p := newPlace(t)
+	rules := p.rules(t)
+	require.Contains(t, rules.Write, p.ws+"/sub")
+	require.Contains(t, rules.ReadFiles, p.ws+"/a")
+	for path, to := range map[string]string{"/sub": p.out, "/a": p.out + "/private"} {
+		require.NoError(t, os.RemoveAll(p.ws+path))
+		require.NoError(t, os.Symlink(to, p.ws+path))
+	}
+	output, err := p.command(t, rules, `echo x >sub/new; cat a; echo ran`).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	assert.Contains(t, string(output), "ran\n")
+	assert.NotContains(t, string(output), "SECRET")
+	assert.NoFileExists(t, p.out+"/new")
 }
 
 // Ordinary commands work.

@@ -27,7 +27,8 @@ type Tree struct {
 
 // Readable looks for what is hidden, and returns everything else, in the order of names. A
 // link that is hidden hides what it leads to, unless that contains one of the directories keep.
-// The error wraps [ErrTooMany].
+// The error wraps [ErrTooMany], or [fs.ErrPermission]: what is in a directory that this user
+// has closed is not known, and commands could open it again.
 func Readable(hides Hides, keep ...string) (Tree, error) { return readable(hides, keep, maxEntries) }
 
 func readable(hides Hides, keep []string, most int) (Tree, error) {
@@ -37,6 +38,8 @@ func readable(hides Hides, keep []string, most int) (Tree, error) {
 		w.Tree, w.left = Tree{}, most
 		clean := w.dir("/")
 		switch {
+		case w.unknown != nil:
+			return Tree{}, fmt.Errorf("what is hidden is not known: %w", w.unknown)
 		case w.left < 0:
 			return Tree{}, fmt.Errorf("%w: the search has ended after %d; rules that name the directories need less", ErrTooMany, most)
 		case len(w.targets) > known: // they may be among what was found before
@@ -54,6 +57,7 @@ type walk struct {
 	keep    []string
 	left    int
 	targets map[string]bool // to which hidden links lead
+	unknown error           // why something that is hidden may not have been found; nil: all was
 }
 
 // dir adds a directory without its hidden paths, unless it has no such path.
@@ -67,8 +71,12 @@ func (w *walk) dir(path string) (clean bool) {
 	if w.left -= 1 + len(entries); w.left < 0 {
 		return false
 	}
-	// A directory that this program may not list is closed to the command, too.
-	clean = err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist)
+	_, shut := os.Lstat(path + "/.") // its names may be there, and nothing behind them
+	if err == nil {
+		err = shut
+	}
+	w.failed(err, path)
+	clean = err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(shut, fs.ErrPermission)
 	for _, e := range entries {
 		at := filepath.Join(path, e.Name())
 		switch {
@@ -94,12 +102,23 @@ func (w *walk) dir(path string) (clean bool) {
 	return clean
 }
 
+// failed notes an error if it is because this user has closed the directory: a command could open
+// it again.
+func (w *walk) failed(err error, dir string) {
+	if errors.Is(err, fs.ErrPermission) && isOwn(dir) && w.unknown == nil {
+		w.unknown = err
+	}
+}
+
 // link notes what a hidden link leads to.
 func (w *walk) link(path string) {
 	if here, _ := w.at(path); !here {
 		return
 	}
 	target, err := filepath.EvalSymlinks(path)
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		w.failed(err, filepath.Dir(at.Path))
+	}
 	if err != nil {
 		return // nothing is there
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -70,15 +69,15 @@ func (r Rules) exec(argv, env []string) error {
 	if err != nil {
 		return err
 	}
-	grant := func(access landlock.AccessFSSet, paths ...string) landlock.Rule {
-		return landlock.PathAccess(access, paths...).IgnoreIfMissing()
-	}
-	fd, flags, err := c.NewRulesetFD(
-		grant(kernel.AccessFSReadDir, "/"), grant(readFile, r.Read...), grant(writeDir, r.Write...),
-		grant(readFile, r.ReadFiles...), grant(writeFile, r.WriteFiles...),
-		grant(kernel.AccessFSWriteFile|kernel.AccessFSTruncate, "/dev/null", "/dev/zero", "/dev/full"),
-	)
+	fd, flags, err := c.NewRulesetFD()
 	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		grant(fd, kernel.AccessFSReadDir, "/"), grant(fd, readFile, r.Read...), grant(fd, writeDir, r.Write...),
+		grant(fd, readFile, r.ReadFiles...), grant(fd, writeFile, r.WriteFiles...),
+		grant(fd, kernel.AccessFSWriteFile|kernel.AccessFSTruncate, "/dev/null", "/dev/zero", "/dev/full"),
+	); err != nil {
 		return err
 	}
 	runtime.LockOSThread()                                                                       // the thread becomes the command
@@ -100,23 +99,56 @@ func (r Rules) exec(argv, env []string) error {
 	return fmt.Errorf("execute %s: %w", argv[0], syscall.Exec(argv[0], argv, env))
 }
 
-// weaken takes from root what leads around the rules: the memory and the environment of other
-// processes, devices, mounts, modules. Capabilities for files, users and ports stay.
-func weaken() error {
-	keep := []uintptr{
-		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
-		unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETFCAP,
-	}
-	for capability := range uintptr(64) {
-		if slices.Contains(keep, capability) {
-			continue
-		}
-		switch err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); {
-		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL): // it is not root, or there are no more
-			return nil
+// grant adds rights for paths to a ruleset. No link on a path is followed: a command that began
+// earlier, with other rules, may have put one there since the paths were listed.
+func grant(ruleset int, access uint64, paths ...string) error {
+	for _, path := range paths {
+		fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+		switch {
+		case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP), errors.Is(err, unix.EACCES):
+			continue // it has gone, or is closed to this user
 		case err != nil:
-			return fmt.Errorf("drop capability %d: %w", capability, err)
+			return fmt.Errorf("open %s: %w", path, err)
+		}
+		err = kernel.LandlockAddPathBeneathRule(ruleset, &kernel.PathBeneathAttr{AllowedAccess: access, ParentFd: fd}, 0)
+		_ = unix.Close(fd) // it was only named
+		if err != nil {
+			return fmt.Errorf("landlock_add_rule %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// weaken takes from the thread the capabilities that lead around the rules: those for the memory
+// and the environment of other processes, devices, mounts, modules. Those for files, users and
+// ports stay. no_new_privs keeps the command of root from getting them back.
+func weaken() error {
+	keep := uint64(0)
+	for _, capability := range []int{
+		unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_KILL, unix.CAP_SETGID, unix.CAP_SETUID,
+		unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETFCAP,
+	} {
+		keep |= 1 << capability
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var has [2]unix.CapUserData // 32 capabilities each
+	if err := unix.Capget(&head, &has[0]); err != nil {
+		return fmt.Errorf("capget: %w", err)
+	}
+	for i := range has {
+		kept := uint32(keep >> (32 * i)) //nolint:gosec // a half of it
+		has[i].Effective &= kept
+		has[i].Permitted &= kept
+		has[i].Inheritable &= kept
+	}
+	if err := unix.Capset(&head, &has[0]); err != nil {
+		return fmt.Errorf("capset: %w", err)
+	}
+	return nil
+}
+
+// isOwn reports whether a directory is this user's, who can change its mode.
+func isOwn(dir string) bool {
+	var s unix.Stat_t
+	return unix.Stat(dir, &s) == nil && int(s.Uid) == os.Geteuid()
 }
