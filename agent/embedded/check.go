@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -15,7 +14,7 @@ import (
 )
 
 // Check is what the agent has to pass before a turn ends. It runs when the model wants to end a
-// turn in which calls may have changed something since the last check. The output of a failed
+// turn, and calls have run that may have changed something since the last check. The output of a failed
 // check goes back to the model. One of Command and Func is required.
 type Check struct {
 	// Command is run by bash in the session's directory, with the environment of the model's
@@ -80,23 +79,9 @@ type checking struct {
 	over    bool   // the turn ends although its check fails
 }
 
-// saw notes calls that the model has made: those of a server's tool, of a tool that writes files, and
-// of a command that does not only read may change something. Those of sub-agents count for the agent.
-func (t *talk) saw(calls []agent.ToolCall) {
-	c := &t.checking
-	for up := t.up; up != nil; up = up.up {
-		c = &up.checking
-	}
-	for i := range calls {
-		name := calls[i].Name
-		own := slices.IndexFunc(t.box, func(o *tool) bool { return o.name == name })
-		switch {
-		case calls[i].Invalid != "" || calls[i].Unknown:
-		case own < 0 && strings.HasPrefix(name, "mcp__"), own >= 0 && t.box[own].writes, name == "Bash" && calls[i].Alone:
-			c.changed = true
-		}
-	}
-}
+// mayChange notes the end of a call that may have changed something: of a server's tool, of a tool that
+// writes files, of a command that does not only read. Those of sub-agents count for the agent.
+func (t *talk) mayChange() { t.session().checking.changed = true }
 
 // checked is a text for the model if the turn may not end yet; "": it may.
 func (t *talk) checked(l *agent.Lane) (string, error) {

@@ -170,6 +170,17 @@ func TestACheckThatIsDenied(t *testing.T) {
 	require.ErrorContains(t, err, "the check before the end of the turn was not run: Permission to use Bash with command make test has been denied.")
 }
 
+// A call that does not run changes nothing, so the turn is not checked.
+func TestACheckBehindARefusal(t *testing.T) {
+	t.Parallel()
+	o, _ := checked(t, &embedded.Check{Command: wantsB}, sh("touch a"), say("one"))
+	o.DisallowedTools = []string{"Bash(touch:*)"}
+	r := ask(t, open(t, o), mine)
+	assert.Equal(t, "one", r.Result)
+	assert.Equal(t, "completed", r.TerminalReason)
+	assert.Zero(t, ran(t, o))
+}
+
 func TestChecksThatCannotBe(t *testing.T) {
 	t.Parallel()
 	fn := func(context.Context, string) (string, error) { return "", nil }

@@ -197,7 +197,6 @@ func (t *talk) useTools(l *agent.Lane, uses []*model.Block) error {
 	for _, b := range uses {
 		calls = append(calls, t.prepare(l, b))
 	}
-	t.saw(calls)
 	return l.RunTools(calls...)
 }
 
@@ -219,6 +218,7 @@ func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 		c.Judge = t.judgeMCP(b.Name)
 		c.Run = func(s *agent.Strand, in agent.Object) (agent.ToolResult, error) {
 			t.called(b.Name)
+			defer t.mayChange()
 			return t.callMCP(s, l, server, name, b.Name, b.ID, in)
 		}
 		return c
@@ -277,6 +277,9 @@ func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 		}
 		t.called(own.name)
 		if own.act != nil {
+		if own.writes || own.name == "Bash" && !own.beside(t.hands, in) {
+			defer t.mayChange()
+		}
 			return own.act(t, l, s, b.ID, in)
 		}
 		if own.writes {
