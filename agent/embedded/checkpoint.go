@@ -44,6 +44,7 @@ type points struct {
 	copied  map[string]fs.FileInfo // files as they were when their last copies were made, by path in files
 	working bool                   // a turn runs
 	over    chan struct{}          // is closed when the rewind that runs is over; nil if no rewind runs
+	keeping chan struct{}          // is closed when the call that keeps a file has done so; nil if no call does
 }
 
 // fold takes in a line of the session's file.
@@ -123,8 +124,8 @@ func (t *talk) works(turn *agent.Turn) error {
 		return nil
 	}
 	p.working = true
-	if over := p.over; over != nil {
-		return turn.Strand().Do(func(ctx context.Context) error { return t.seams.Exec.Await(ctx, over) })
+	if p.over != nil {
+		return t.until(turn.Strand(), p.over)
 	}
 	return nil
 }
@@ -175,9 +176,20 @@ func (t *talk) track(s *agent.Strand, session string, u *spot, file string) (ref
 	}
 	at := u.leadsTo(file)
 	name := p.name(at)
+	for p.keeping != nil { // another agent of the session keeps a file, which may be this one
+		if err := t.until(s, p.keeping); err != nil {
+			return "", err
+		}
+	}
 	if _, there := p.files[name]; there {
 		return "", nil
 	}
+	over := make(chan struct{})
+	p.keeping = over
+	defer func() {
+		p.keeping = nil
+		close(over)
+	}()
 	var k kept
 	folder, now := p.folder(session), stamp(t.seams.Clock.Now())
 	err = s.Do(func(context.Context) (err error) {
@@ -192,13 +204,20 @@ func (t *talk) track(s *agent.Strand, session string, u *spot, file string) (ref
 	case err != nil:
 		return "", nil //nolint:nilerr // the tool cannot read it either, and says so
 	}
-	if _, there := p.files[name]; there { // another agent of the session was faster
-		return "", nil
-	}
-	p.copied[name] = k.info
-	return "", s.Note(agent.Object{
+	err = s.Note(agent.Object{
 		"type": deltaLine, "messageId": p.message, "snapshotMessageId": p.message, "trackingPath": name, "backup": k.backup, "timestamp": now,
 	})
+	if err != nil {
+		delete(p.files, name) // the line may not survive, so no call relies on it
+		return "", err
+	}
+	p.copied[name] = k.info
+	return "", nil
+}
+
+// until waits for the end of something that another strand does.
+func (t *talk) until(s *agent.Strand, over <-chan struct{}) error {
+	return s.Do(func(ctx context.Context) error { return t.seams.Exec.Await(ctx, over) })
 }
 
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -233,12 +252,16 @@ func (h *hands) keepFirst(u *spot, folder, file, at, now string) (kept, error) {
 // keepAgain keeps a file once more, if it has changed since the copy b, which was made when it
 // was as in copied says.
 func (h *hands) keepAgain(folder, at string, b transcript.Backup, copied fs.FileInfo, now string) kept {
+	hasCopy := b.FileName != nil && b.Missing == ""
+	if info, err := os.Lstat(at); hasCopy && err == nil && unchanged(copied, info) {
+		return kept{b, info}
+	}
 	content, info, err := h.load(&spot{path: at, real: at}, at)
 	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 	switch {
 	case gone && b.FileName == nil && b.Missing == "":
 		return kept{backup: b}
-	case err == nil && b.FileName != nil && b.Missing == "" && (unchanged(copied, info) || h.hasCopy(folder, *b.FileName, content)):
+	case err == nil && hasCopy && h.hasCopy(folder, *b.FileName, content):
 		return kept{b, info}
 	}
 	k := kept{backup: transcript.Backup{Version: b.Version + 1, BackupTime: now, ParentDir: filepath.Dir(at)}}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
@@ -314,6 +316,30 @@ func TestAFileThatIsTooLargeToKeep(t *testing.T) {
 	assert.Equal(t, "x", c.has("large"), "it was small again")
 	c.to(1)
 	assert.Empty(t, c.has("large"))
+}
+
+// A file that has not changed since its copy was made is not read at the next prompt.
+func TestAFileThatHasNotChanged(t *testing.T) {
+	t.Parallel()
+	c := withCheckpoints(t, writing("c1", "a.txt", "x"), saying("done"), saying("done"), saying("done"), saying("done"))
+	var reads atomic.Int32
+	c.o.Backend = &changed{c.o.Backend.(backend.Backend), func(s *backend.Seams) {
+		s.Disk = func(op, path string) error {
+			if op == "read" && filepath.Base(path) == "a.txt" {
+				reads.Add(1)
+			}
+			return nil
+		}
+	}}
+	c.begin().ask().ask()
+	before := reads.Load()
+	c.ask()
+	assert.Equal(t, before, reads.Load())
+	c.put("a.txt", "other")
+	c.ask()
+	assert.Greater(t, reads.Load(), before)
+	c.to(3)
+	assert.Equal(t, "x", c.has("a.txt"))
 }
 
 // Files outside of the session's directories are left alone: the session's file, which says what

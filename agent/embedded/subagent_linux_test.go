@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
@@ -723,6 +725,61 @@ func TestWritesOfSubagentsAreRewound(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "one\n", string(content))
 	assert.NoFileExists(t, b)
+}
+
+// Of two subagents that change a file at once, none writes before the line about what the file had
+// survives a loss of power.
+func TestSubagentsThatChangeAFileAtOnce(t *testing.T) {
+	t.Parallel()
+	writes := func(text string) []*modeltest.Answer {
+		return answers(modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": "a.txt", "content": text})), reports("ok"))
+	}
+	m, o := teamed(t, map[string][]*modeltest.Answer{
+		"main": answers(modeltest.Say(agentCall("job"), agentCall("other")), reports("done")), "job": writes("two"), "other": writes("three"),
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "a.txt"), []byte("one"), 0o600))
+	o.EnableFileCheckpointing = session.Some(true)
+	both, holding, early := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var calls atomic.Int32
+	o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(ctx context.Context, in *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
+		if in.ToolName != "Write" {
+			return sdk.PreToolUseOutput{}, nil
+		}
+		next := both // the first call waits for the second, and that for the line of the first
+		if calls.Add(1) == 2 {
+			close(both)
+			next = holding
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+		return sdk.PreToolUseOutput{}, nil
+	})}
+	var kept, held, synced, wrote atomic.Bool
+	o.Backend = &changed{embedded.New(embedded.Config{Model: m.model, Name: "m", Dir: t.TempDir()}).(backend.Backend), func(s *backend.Seams) {
+		s.Disk = func(op, path string) error {
+			switch {
+			case op == "make" && strings.Contains(path, "file-history"):
+				kept.Store(true)
+			case op == "make" && strings.Contains(path, "a.txt.tmp.") && !synced.Load():
+				if wrote.CompareAndSwap(false, true) {
+					close(early)
+				}
+			case op == "sync" && strings.HasSuffix(path, ".jsonl") && kept.Load() && held.CompareAndSwap(false, true):
+				close(holding)
+				select {
+				case <-early:
+				case <-time.After(200 * time.Millisecond): // nothing says that a write did not begin
+				}
+				synced.Store(true)
+			}
+			return nil
+		}
+	}}
+	run2(t, o)
+	assert.True(t, synced.Load())
+	assert.False(t, wrote.Load(), "a call has written before the line was synced")
 }
 
 // The policies of an MCP server for its tools hold for subagents, in every mode.
