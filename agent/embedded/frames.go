@@ -60,6 +60,7 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		Date    string          `json:"date"`
 		Dir     string          `json:"dir"`
 		Plan    *bool           `json:"plan"`
+		File    string          `json:"planFile"`
 		Files   []noted         `json:"files"`
 		Results []bulk          `json:"results"`
 
@@ -87,7 +88,7 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		}
 	case "hook_additional_context", newDate, newDir, newMode:
 		if a.Plan != nil {
-			l.plan = *a.Plan
+			l.plan, l.planFile = *a.Plan, a.File
 		}
 		l.date, l.cwd = cmp.Or(a.Date, l.date), cmp.Or(a.Dir, l.cwd)
 		said([]model.Block{text("<system-reminder>\n" + strings.Join(a.Content, "\n\n") + "\n</system-reminder>")})

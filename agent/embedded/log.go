@@ -36,6 +36,7 @@ type log struct {
 	copied   []string      // uuids of lines that were loaded and that a fork writes again
 	todos    todos
 	plan     bool                             // the conversation says that plan mode is active
+	planFile string                           // and that this is the file with the plan
 	cwd      string                           // of the shell, as the model knows it; "": where it began
 	takes    func(kind model.BlockKind) bool  // what the model reads; nil: anything
 	knows    func(path string, content known) // gets what the model knows of files; may be nil

@@ -128,11 +128,14 @@ func (h *hands) isPlan(name string) bool { return h.plan != "" && h.path(name) =
 // conversation does not say it.
 func (t *talk) remindOfPlan(l *agent.Lane) {
 	active := l.Permissions().Mode == "plan"
-	if active == t.log.plan {
+	if !active && !t.log.plan {
 		return
 	}
 	if t.up == nil { // a sub-agent writes no plan
 		t.placePlan(l.SessionID())
+	}
+	if active && t.log.plan && t.log.planFile == t.hands.plan { // a fork has another file
+		return
 	}
 	text := exitedText
 	switch _, err := os.Stat(t.hands.plan); {
@@ -141,7 +144,7 @@ func (t *talk) remindOfPlan(l *agent.Lane) {
 	case t.hands.plan != "" && err == nil:
 		text += " The plan file is located at " + t.hands.plan + " if you need to reference it."
 	}
-	l.Attach(newMode, agent.Object{"content": []string{text}, "plan": active})
+	l.Attach(newMode, agent.Object{"content": []string{text}, "plan": active, "planFile": t.hands.plan})
 }
 
 // planText is the text for the model about plan mode.

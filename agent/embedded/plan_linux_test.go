@@ -161,6 +161,44 @@ func TestAModeThatTheHostSets(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(body(), "You have exited plan mode."))
 }
 
+// A session that is resumed in plan mode has its plan file, and a fork another one: both are written
+// without a question.
+func TestThePlanOfALaterLife(t *testing.T) {
+	t.Parallel()
+	for _, fork := range []bool{false, true} {
+		s := script(t)
+		s.o.AllowDangerouslySkipPermissions, s.o.PermissionMode = false, sdk.ModePlan
+		s.o.CanUseTool = func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			assert.Fail(t, "a question", "%s", r.Input)
+			return sdk.Deny("no"), nil
+		}
+		var named []string
+		s.server.Script = func(r *modeltest.Request) *modeltest.Answer {
+			named = nil
+			for _, m := range planPath.FindAllStringSubmatch(string(r.Body), -1) {
+				named = append(named, m[1])
+			}
+			if r.N == 2 {
+				return modeltest.Say(modeltest.Call("Write", map[string]any{"file_path": named[len(named)-1], "content": "# Plan"}))
+			}
+			return modeltest.Say(modeltest.Text("done"))
+		}
+		c := open(t, s.o)
+		ask(t, c, "Go.")
+		id := c.SessionID()
+		require.NoError(t, c.Close(t.Context()))
+		again := *s.o
+		again.Resume, again.ForkSession = id, fork
+		ask(t, open(t, &again), "Go on.")
+		require.Len(t, named, map[bool]int{false: 1, true: 2}[fork], "each file is named once")
+		assert.FileExists(t, named[len(named)-1])
+		if fork {
+			assert.NotEqual(t, named[0], named[1])
+			assert.NoFileExists(t, named[0])
+		}
+	}
+}
+
 // The host may set plan mode while the model answers, so that the model ends it before it has
 // read of it.
 func TestPlanModeInTheMiddleOfAnAnswer(t *testing.T) {
