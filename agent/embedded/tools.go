@@ -248,7 +248,8 @@ func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 	c.Input = in
 	at := &spot{}
 	c.Judge = t.judged(own, at)
-	c.Alone = own.beside != nil && !own.beside(t.hands, in)
+	c.Alone = own.beside != nil && !own.beside(t.hands, in) ||
+		own.remote && t.limited // the money for one question about a page is spent before the next is asked
 	if own.look != nil {
 		c.Check = func(*agent.Strand) (string, error) { return own.look(l, in), nil }
 	}
@@ -276,10 +277,10 @@ func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 			return t.takeOutput(l, own.shape, raw, asked, in)
 		}
 		t.called(own.name)
-		if own.act != nil {
 		if own.writes || own.name == "Bash" && !own.beside(t.hands, in) {
 			defer t.mayChange()
 		}
+		if own.act != nil {
 			return own.act(t, l, s, b.ID, in)
 		}
 		if own.writes {

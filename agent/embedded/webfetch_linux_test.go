@@ -299,12 +299,13 @@ func TestAPageThatIsNoText(t *testing.T) {
 	}
 }
 
-// A budget that is spent pays for no question about a page.
+// A budget that is spent pays for no question about a page: the first one of an answer may spend it.
 func TestAQuestionAboutAPageIsWithinTheBudget(t *testing.T) {
 	t.Parallel()
-	s := surfs(t, aSite(), fetch(thePage), modeltest.Say(modeltest.Text("an answer")))
-	s.o.MaxBudgetUSD = sdk.Some(0.0001)
+	pages := modeltest.Say(fetch(thePage).Blocks[0], fetch(thePage).Blocks[0])
+	s := surfs(t, aSite(), pages, modeltest.Say(modeltest.Text("an answer")), modeltest.Say(modeltest.Text("another")))
+	s.o.MaxBudgetUSD = sdk.Some(0.0002) // a request costs 0.000105
 	s.open(t)
 	assert.Equal(t, "error_max_budget_usd", result(t, s).Subtype)
-	assert.Len(t, s.server.Requests(), 1)
+	assert.Len(t, s.server.Requests(), 2)
 }
