@@ -90,11 +90,13 @@ func (t *talk) checked(l *agent.Lane) (string, error) {
 		return "", nil
 	}
 	if at.changed {
+		at.changed = false // a sub-agent in the background may change something while the check runs
 		said, err := t.check(l, c)
 		if err != nil {
+			at.changed = true
 			return "", err
 		}
-		at.changed, at.failed = false, said
+		at.failed = said
 	}
 	at.over = at.failed != "" && at.rounds >= c.rounds()
 	if at.failed == "" || at.over {

@@ -646,6 +646,52 @@ func TestTheStoreHasSubagents(t *testing.T) {
 	t.Parallel()
 	_, o := teamed(t, map[string][]*modeltest.Answer{
 		"main": answers(modeltest.Say(agentCall("job")), reports("done")), "job": answers(modeltest.Say(subBash("echo 1")), reports("the report")),
+// What subagents change has to pass Config.Check, also what one in the background changes while
+// the check runs. What they read has not.
+func TestWhatSubagentsChangeIsChecked(t *testing.T) {
+	t.Parallel()
+	background := modeltest.Call("Agent", map[string]any{"description": "a job", "prompt": "slow"})
+	for name, tt := range map[string]struct {
+		calls   []model.Block
+		results int
+		checks  int
+	}{
+		"foreground": {[]model.Block{agentCall("job")}, 1, 1}, "nested": {[]model.Block{agentCall("outer")}, 1, 1},
+		"reads": {[]model.Block{agentCall("reads")}, 1, 0}, "background": {[]model.Block{background, subBash("touch own")}, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, o := teamed(t, map[string][]*modeltest.Answer{
+				"main":  answers(modeltest.Say(tt.calls...), reports("done"), reports("I see")),
+				"job":   answers(modeltest.Say(subBash("touch one")), reports("made")),
+				"outer": answers(modeltest.Say(agentCall("job")), reports("made")),
+				"reads": answers(modeltest.Say(subBash("cat none")), reports("read")),
+				"slow":  answers(modeltest.Say(subBash("while [ ! -e go ]; do sleep 0.01; done")), modeltest.Say(subBash("touch late")), reports("made")),
+			})
+			checks := make(chan string, 10)
+			check := &embedded.Check{Func: func(ctx context.Context, dir string) (string, error) {
+				checks <- dir
+				if tt.results == 1 {
+					return "", nil
+				}
+				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+					return "", err
+				}
+				for ctx.Err() == nil && len(m.asked("slow")) < 3 { // both of its commands have ended then
+					time.Sleep(time.Millisecond)
+				}
+				return "", ctx.Err()
+			}}
+			o.Backend = embedded.New(embedded.Config{Model: m.model, Name: "claude-sonnet-4-5", Dir: t.TempDir(), Check: check})
+			c := m.open(t, o)
+			m.ask(t, c, "main")
+			m.result(t, tt.results-1)
+			require.NoError(t, c.Close(t.Context()))
+			assert.Len(t, checks, tt.checks)
+		})
+	}
+}
+
 	})
 	mem := &store.Memory{}
 	o.SessionStore = mem
