@@ -83,6 +83,7 @@ func (l *Lane) RunAgent(s *Strand, a SubAgent, ended func(*Lane, AgentEnd)) (Age
 	}
 	task := e.newTask("local_agent", a.ID, a.Description, a.ToolUseID)
 	task.agentType, task.file, task.command = a.Type, a.OutputFile, a.Description
+	own.task = task
 	about := Object{"prompt": a.Prompt, "subagent_type": a.Type, "spawn_depth": own.depth}
 	if l.own != nil {
 		about["parent_task_id"] = l.own.id
@@ -218,7 +219,8 @@ func (l *Lane) mayEnd(report string) (again bool, err error) {
 	return true, nil
 }
 
-// haltAll is a refusal in a sub-agent that ends all: the turn, or the task in the background.
+// haltAll is a refusal in a sub-agent that ends all: the turn, or the sub-agent in the background that
+// it belongs to.
 func (l *Lane) haltAll() {
 	switch {
 	case l.own == nil:
@@ -226,12 +228,14 @@ func (l *Lane) haltAll() {
 		l.turn.halted = true
 		l.e.interrupt()
 	default:
-		l.task.stop()
-		if l.background {
-			l.task.stoppedBy("the user", true)
-			if l.e.idle() {
-				l.e.setStateOnce("idle")
-			}
+		outer := l.own
+		for outer.up != nil {
+			outer = outer.up
+		}
+		outer.task.stop()
+		outer.task.stoppedBy("the user", true)
+		if l.e.idle() {
+			l.e.setStateOnce("idle")
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (c *cutError) Unwrap() error { return c.err }
 // reportCut does that.
 func reportCut(err error) {
 	var c *cutError
-	if errors.As(err, &c) && errors.Is(err, errAborted) {
+	if errors.As(err, &c) && (errors.Is(err, errAborted) || c.task.e.cfg.Live != nil && errors.Is(err, errKilledTask)) {
 		c.task.notify("stopped", c.task.Description)
 	}
 }

@@ -356,6 +356,27 @@ func TestASubagentIsRefusedForGood(t *testing.T) {
 	assert.Len(t, m.asked("job"), 1)
 }
 
+// One in the background ends with a refusal for good in a subagent of its own, and the host reads
+// that both have ended.
+func TestASubagentInTheBackgroundIsRefusedForGood(t *testing.T) {
+	t.Parallel()
+	m, o := teamed(t, map[string][]*modeltest.Answer{
+		"main":  answers(modeltest.Say(modeltest.Call("Agent", map[string]any{"description": "a job", "prompt": "job"})), reports("started")),
+		"job":   answers(modeltest.Say(agentCall("inner")), reports("never")),
+		"inner": answers(modeltest.Say(subBash("touch one")), reports("never")),
+	})
+	o.PermissionMode, o.AllowDangerouslySkipPermissions = "", false
+	o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		return sdk.DenyAndStop("stop it"), nil
+	}
+	c := m.open(t, o)
+	assert.Equal(t, "started", m.ask(t, c, "main").Result)
+	require.Eventually(t, func() bool { return len(m.frames(`"task_notification"`, `"stopped"`)) == 2 }, time.Minute, time.Millisecond)
+	require.NoError(t, c.Close(t.Context()))
+	assert.Len(t, m.asked("job"), 1)
+	assert.Len(t, m.asked("inner"), 1)
+}
+
 // The depth and the number of subagents are limited.
 func TestLimitsOfSubagents(t *testing.T) {
 	t.Parallel()
@@ -625,27 +646,6 @@ func TestDefinedSubagents(t *testing.T) {
 	assert.Equal(t, []string{"Explore", "general-purpose", "reader", "writer"}, names)
 }
 
-// Rules about the tool Agent hold by both of its names.
-func TestRulesAboutSubagents(t *testing.T) {
-	t.Parallel()
-	for rule, want := range map[string][2]bool{ // offered, and run
-		"Agent": {false, false}, "Task": {false, false}, "Agent(Explore)": {true, false}, "Task(general-purpose)": {true, true},
-	} {
-		m, o := teamed(t, map[string][]*modeltest.Answer{
-			"main": answers(modeltest.Say(agentCall("job", "subagent_type", "Explore")), reports("done")), "job": answers(reports("ok")),
-		})
-		o.DisallowedTools = []string{rule}
-		run2(t, o)
-		assert.Equal(t, want[0], slices.Contains(m.asked("main")[0].Tools, "Agent"), rule)
-		assert.Equal(t, want[1], len(m.asked("job")) == 1, rule)
-	}
-}
-
-// A session store has the conversations of subagents, and who started them.
-func TestTheStoreHasSubagents(t *testing.T) {
-	t.Parallel()
-	_, o := teamed(t, map[string][]*modeltest.Answer{
-		"main": answers(modeltest.Say(agentCall("job")), reports("done")), "job": answers(modeltest.Say(subBash("echo 1")), reports("the report")),
 // What subagents change has to pass Config.Check, also what one in the background changes while
 // the check runs. What they read has not.
 func TestWhatSubagentsChangeIsChecked(t *testing.T) {
@@ -692,6 +692,27 @@ func TestWhatSubagentsChangeIsChecked(t *testing.T) {
 	}
 }
 
+// Rules about the tool Agent hold by both of its names.
+func TestRulesAboutSubagents(t *testing.T) {
+	t.Parallel()
+	for rule, want := range map[string][2]bool{ // offered, and run
+		"Agent": {false, false}, "Task": {false, false}, "Agent(Explore)": {true, false}, "Task(general-purpose)": {true, true},
+	} {
+		m, o := teamed(t, map[string][]*modeltest.Answer{
+			"main": answers(modeltest.Say(agentCall("job", "subagent_type", "Explore")), reports("done")), "job": answers(reports("ok")),
+		})
+		o.DisallowedTools = []string{rule}
+		run2(t, o)
+		assert.Equal(t, want[0], slices.Contains(m.asked("main")[0].Tools, "Agent"), rule)
+		assert.Equal(t, want[1], len(m.asked("job")) == 1, rule)
+	}
+}
+
+// A session store has the conversations of subagents, and who started them.
+func TestTheStoreHasSubagents(t *testing.T) {
+	t.Parallel()
+	_, o := teamed(t, map[string][]*modeltest.Answer{
+		"main": answers(modeltest.Say(agentCall("job")), reports("done")), "job": answers(modeltest.Say(subBash("echo 1")), reports("the report")),
 	})
 	mem := &store.Memory{}
 	o.SessionStore = mem
