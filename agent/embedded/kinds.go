@@ -237,6 +237,9 @@ func parseKind(text string) *kind {
 	if k.model == "inherit" || isAlias(k.model) {
 		k.model = ""
 	}
+	if slices.Contains(k.tools, "*") {
+		k.tools = nil
+	}
 	return k
 }
 
