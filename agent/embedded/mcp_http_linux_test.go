@@ -187,7 +187,7 @@ func login(t *testing.T, c *sdk.Client, w *web, code string) error {
 func TestALoginToAServer(t *testing.T) {
 	t.Parallel()
 	w := newWeb(t, false, true)
-	o, seen := logged(t, say("not yet"), use("pid"), say("done"), say("mine, too"), use("pid"), say("out"))
+	o, seen := logged(t, say("not yet"), use("pid"), say("done"), say("mine, too"), use("pid"), say("still"))
 	o.MCPServers = map[string]sdk.MCPServerConfig{"db": {Type: "http", URL: w.url + "/mcp"}}
 	c := open(t, o)
 	ask(t, c, mine)
@@ -207,6 +207,12 @@ func TestALoginToAServer(t *testing.T) {
 	next := *o
 	other := open(t, &next)
 	require.Eventually(t, func() bool { return status(t, other).Status == "connected" }, time.Minute, time.Millisecond, "one login is enough")
+	a, err := other.AuthenticateMCPServer(limited(t), "db", "http://localhost:9/callback")
+	require.NoError(t, err)
+	assert.True(t, a.RequiresUserAction)
+	ask(t, c, more)
+	ask(t, c, more)
+	assert.Contains(t, seen.last(), "pid ", "the login in use stays until the next one has succeeded")
 
 	w.mu.Lock()
 	w.token = "another-token" // the first has expired

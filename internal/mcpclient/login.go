@@ -35,17 +35,18 @@ type Login struct {
 	ClientID, ClientSecret string
 
 	mu      sync.Mutex
-	handler *auth.AuthorizationCodeHandler // nil before the first login has begun
+	handler *auth.AuthorizationCodeHandler // of the login in use; nil: there was none yet
 	flow    *flow                          // the login that is under way; nil: none
 	refused bool                           // a request was refused for want of a login
 }
 
 // flow is a login under way.
 type flow struct {
-	url    *kernel.Promise[string]                    // what a person has to open; "": nothing
-	result *kernel.Promise[*auth.AuthorizationResult] // what the browser came back with
-	over   *kernel.Promise[struct{}]
-	cancel context.CancelCauseFunc
+	handler *auth.AuthorizationCodeHandler
+	url     *kernel.Promise[string]                    // what a person has to open; "": nothing
+	result  *kernel.Promise[*auth.AuthorizationResult] // what the browser came back with
+	over    *kernel.Promise[struct{}]
+	cancel  context.CancelCauseFunc
 }
 
 var _ auth.OAuthHandler = (*Login)(nil)
@@ -54,6 +55,9 @@ var _ auth.OAuthHandler = (*Login)(nil)
 func (l *Login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 	l.mu.Lock()
 	handler := l.handler
+	if f := l.flowOf(ctx); f != nil {
+		handler = f.handler
+	}
 	l.mu.Unlock()
 	if handler == nil {
 		return nil, nil //nolint:nilnil // there is none, as the interface has it
@@ -64,19 +68,26 @@ func (l *Login) TokenSource(ctx context.Context) (oauth2.TokenSource, error) {
 // flowKey marks the requests of a login: only they may ask a person.
 type flowKey struct{}
 
+// flowOf is the login under way if the request is one of it, or nil; the lock is held.
+func (l *Login) flowOf(ctx context.Context) *flow {
+	if f, _ := ctx.Value(flowKey{}).(*flow); f != nil && f == l.flow {
+		return f
+	}
+	return nil
+}
+
 // Authorize implements [auth.OAuthHandler].
 func (l *Login) Authorize(ctx context.Context, q *http.Request, a *http.Response) error {
 	l.mu.Lock()
-	handler := l.handler
-	f, _ := ctx.Value(flowKey{}).(*flow)
-	if f == nil || f != l.flow || handler == nil {
+	f := l.flowOf(ctx)
+	if f == nil {
 		l.refused = true
 		l.mu.Unlock()
 		_ = a.Body.Close()
 		return ErrNeedsLogin
 	}
 	l.mu.Unlock()
-	return handler.Authorize(ctx, q, a)
+	return f.handler.Authorize(ctx, q, a)
 }
 
 // wanted reports whether a request was refused for want of a login, and forgets it.
@@ -89,8 +100,8 @@ func (l *Login) wanted() bool {
 }
 
 // Begin begins a login, in place of one that is under way, and returns what a person has to
-// open; "": the server wants no login, or has one. The person has until ctx of the whole login ends,
-// which is live.
+// open; "": the server wants no login. The person has until ctx of the whole login ends, which is
+// live. Until it has succeeded, requests use the login that there was before.
 func (l *Login) Begin(ctx, live context.Context, r *Remote, redirect string) (string, error) {
 	if redirect == "" {
 		redirect = DefaultRedirect
@@ -117,8 +128,8 @@ func (l *Login) Begin(ctx, live context.Context, r *Remote, redirect string) (st
 			GrantTypes: []string{"authorization_code", "refresh_token"}, TokenEndpointAuthMethod: "none",
 		}}
 	}
-	handler, err := auth.NewAuthorizationCodeHandler(c)
-	if err != nil {
+	var err error
+	if f.handler, err = auth.NewAuthorizationCodeHandler(c); err != nil {
 		f.cancel(err)
 		return "", err
 	}
@@ -126,8 +137,7 @@ func (l *Login) Begin(ctx, live context.Context, r *Remote, redirect string) (st
 	if l.flow != nil {
 		l.flow.cancel(errors.New("another login to the MCP server has begun"))
 	}
-	before := l.handler
-	l.handler, l.flow = handler, f
+	l.flow = f
 	l.mu.Unlock()
 	l.Exec.Go(func() {
 		conn, err := r.dial(live, l)
@@ -135,11 +145,10 @@ func (l *Login) Begin(ctx, live context.Context, r *Remote, redirect string) (st
 			_ = conn.End(true)
 		}
 		l.mu.Lock()
-		if err != nil && l.handler == handler {
-			l.handler = before
-		}
 		if l.flow == f {
-			l.flow = nil
+			if l.flow = nil; err == nil {
+				l.handler = f.handler
+			}
 		}
 		l.mu.Unlock()
 		f.cancel(nil)

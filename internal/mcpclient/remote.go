@@ -61,7 +61,7 @@ func (r *Remote) dial(ctx context.Context, login *Login) (Conn, error) {
 			cancel(err)
 		}
 	})
-	c := &remoteConn{cancel: cancel, exec: r.Exec, over: kernel.NewPromise[struct{}]()}
+	c := &remoteConn{cancel: cancel, exec: r.Exec, over: kernel.NewPromise[struct{}](), calls: map[*context.CancelCauseFunc]struct{}{}}
 	var transport mcp.Transport
 	if r.SSE {
 		transport = &mcp.SSEClientTransport{Endpoint: r.URL, HTTPClient: client, MaxEventSize: maxLine}
@@ -95,12 +95,7 @@ func (r *Remote) dial(ctx context.Context, login *Login) (Conn, error) {
 		return nil, err
 	}
 	r.Exec.Go(func() {
-		err := c.session.Wait()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.ended == nil {
-			c.ended = &EndedError{err}
-		}
+		_ = c.fail(c.session.Wait())
 		c.over.Resolve(struct{}{})
 	})
 	return c, nil
@@ -168,8 +163,9 @@ type remoteConn struct {
 
 	mu      sync.Mutex
 	ended   *EndedError
-	notify  Notify // of the one caller
-	unheard bool   // the tools have changed before anybody listened
+	calls   map[*context.CancelCauseFunc]struct{} // what ends those under way
+	notify  Notify                                // of the one caller
+	unheard bool                                  // the tools have changed before anybody listened
 }
 
 // greet asks for the tools.
@@ -187,6 +183,11 @@ func (c *remoteConn) greet(ctx context.Context) (err error) {
 
 // Tools implements [Conn].
 func (c *remoteConn) Tools(ctx context.Context) (json.RawMessage, error) {
+	ctx, done, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	all := []*mcp.Tool{}
 	for t, err := range c.session.Tools(ctx, nil) {
 		if err != nil {
@@ -202,11 +203,12 @@ func (c *remoteConn) Hello() (initialize, tools json.RawMessage) { return c.init
 
 // Call implements [Conn], for tools/call and resources/read. It passes no progress on.
 func (c *remoteConn) Call(ctx context.Context, _ Caller, _ Notify, method string, params json.RawMessage) (json.RawMessage, error) {
-	if err := c.Ended(); err != nil {
+	ctx, done, err := c.begin(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer done()
 	var result any
-	var err error
 	switch method {
 	case "tools/call":
 		var in struct {
@@ -238,11 +240,33 @@ func (c *remoteConn) Call(ctx context.Context, _ Caller, _ Notify, method string
 	return json.Marshal(result)
 }
 
+// begin returns a context for a call, which ends with the connection: go-sdk's Close waits for the
+// calls under way. The error is an *[EndedError].
+func (c *remoteConn) begin(ctx context.Context) (context.Context, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended != nil {
+		return nil, nil, c.ended
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.calls[&cancel] = struct{}{}
+	return ctx, func() {
+		cancel(nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, &cancel)
+	}, nil
+}
+
+// fail ends the connection for new calls, and all calls under way.
 func (c *remoteConn) fail(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended == nil {
 		c.ended = &EndedError{err}
+	}
+	for cancel := range c.calls { //troupe:maporder each ends a call
+		(*cancel)(c.ended)
 	}
 	return c.ended
 }
