@@ -29,7 +29,8 @@ type MCPServer interface {
 	// Disconnect ends the connection, and the server's process.
 	Disconnect(ctx context.Context) error
 	// Request sends the server a request, such as tools/call, for which it is connected again if it
-	// has died. ask asks the host what the server asks meanwhile, and waits for the answer.
+	// has died. ask asks the host what the server asks meanwhile, and waits for the answer, at most
+	// until its context ends: the question is withdrawn then.
 	Request(ctx context.Context, ask func(context.Context, Object) (Answer, error), method string, params Object) (json.RawMessage, error)
 	// Login begins a login; authURL is what a person has to open, "" if no login is needed. FinishLogin
 	// ends it with the URL to which the browser was sent, and Logout forgets it.
@@ -155,7 +156,8 @@ func (s *Strand) RequestMCP(server, method string, params Object) (json.RawMessa
 		return err
 	})
 	switch {
-	case s.Err() != nil:
+	case s.Err() != nil: // the task may still write to result
+		return nil, err
 	case errors.Is(err, ErrNeedsLogin):
 		m.state, m.failure = "needs-auth", ""
 	case err == nil && m.state != "connected" && m.state != "disabled":
@@ -171,8 +173,13 @@ func (s *Strand) asker(report func(func())) func(context.Context, Object) (Answe
 		var err error
 		answered := make(chan struct{})
 		report(func() {
-			a, err = s.Ask(request, -1)
-			close(answered)
+			defer close(answered)
+			p := s.e.ask(s.scope, request)
+			if err = s.wait(-1, func() bool { return p.settled || ctx.Err() != nil }); err == nil && !p.settled {
+				err = context.Cause(ctx)
+			}
+			s.e.withdraw(p)
+			a = p.answer()
 		})
 		if err := s.e.outside.exec.Await(ctx, answered); err != nil {
 			return Answer{}, err
@@ -277,6 +284,8 @@ func (e *engine) replace(servers map[string]protocol.MCPServerConfig) (added, re
 			removed = append(removed, m.name)
 		}
 		if m.own != nil && !slices.Contains(e.host.servers, m) {
+			// Without this, one that is being connected to would live on.
+			m.state = "disabled"
 			e.spawnApart(func(s *Strand) { _ = s.Do(m.own.Disconnect) }) // nothing can be done about an error
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/protocol"
 )
 
 // someServer is an MCP server in memory.
@@ -22,6 +24,10 @@ type someServer struct {
 	hangs    bool // Connect waits for the end of its context
 	connects int
 	calls    []string
+
+	begun, goes chan struct{} // Connect says that it has begun, and waits; nil: it does not
+	gone        chan struct{} // gets each Disconnect; nil: it does not
+	quits       chan struct{} // the end of a call that does not wait for the answer to its question; nil: it waits
 }
 
 func (s *someServer) Name() string      { return "db" }
@@ -44,6 +50,12 @@ func (s *someServer) Connect(ctx context.Context) (json.RawMessage, []json.RawMe
 		s.mu.Lock()
 		return nil, nil, context.Cause(ctx)
 	}
+	if s.begun != nil {
+		s.mu.Unlock()
+		s.begun <- struct{}{}
+		<-s.goes
+		s.mu.Lock()
+	}
 	s.changed = false
 	var all []json.RawMessage
 	for _, name := range s.tools {
@@ -52,12 +64,26 @@ func (s *someServer) Connect(ctx context.Context) (json.RawMessage, []json.RawMe
 	return json.RawMessage(`{"name":"db"}`), all, s.err
 }
 
-func (s *someServer) Disconnect(context.Context) error { return nil }
+func (s *someServer) Disconnect(context.Context) error {
+	if s.gone != nil {
+		s.gone <- struct{}{}
+	}
+	return nil
+}
 
 func (s *someServer) Request(ctx context.Context, ask func(context.Context, Object) (Answer, error), method string, _ Object) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.calls = append(s.calls, method)
 	s.mu.Unlock()
+	if s.quits != nil {
+		ctx, cancel := context.WithCancelCause(ctx)
+		go func() {
+			<-s.quits
+			cancel(errors.New("it took too long"))
+		}()
+		_, err := ask(ctx, Object{"subtype": "elicitation", "mcp_server_name": "db", "message": "well?"})
+		return nil, err
+	}
 	a, err := ask(ctx, Object{"subtype": "elicitation", "mcp_server_name": "db", "message": "well?"})
 	if err != nil {
 		return nil, err
@@ -174,4 +200,49 @@ func TestAServerThatWantsALogin(t *testing.T) {
 	assert.Contains(t, out, `"status":"needs-auth"`)
 	assert.Contains(t, out, `"authUrl":"https://login"`)
 	assert.Contains(t, out, "Server not found: none")
+}
+
+// A question that the server gives up is withdrawn: the call does not wait for its answer.
+func TestAServerGivesUpItsQuestion(t *testing.T) {
+	t.Parallel()
+	s := &someServer{tools: []string{"one"}, quits: make(chan struct{})}
+	p := newWakePort(helloLine, promptLine)
+	go func() {
+		p.wait(`"elicitation"`)
+		close(s.quits)
+		p.wait(`"type":"result"`)
+		close(p.lines)
+	}()
+	out := serverRun(t, p, s, func(turn *Turn) error {
+		_, err := turn.Strand().RequestMCP("db", "tools/call", Object{"name": "one"})
+		return turn.Text(err.Error())
+	})
+	assert.Contains(t, out, `"result":"it took too long"`)
+	assert.Contains(t, out, `"type":"control_cancel_request"`)
+}
+
+// A server that is removed while the agent connects to it does not live on.
+func TestAServerIsRemovedWhileItConnects(t *testing.T) {
+	t.Parallel()
+	s := &someServer{begun: make(chan struct{}), goes: make(chan struct{}), gone: make(chan struct{}, 2)}
+	p := newWakePort(helloLine, `{"type":"control_request","request_id":"7","request":{"subtype":"mcp_set_servers","servers":{"db":{"type":"stdio","command":"db"}}}}`)
+	var all tasks
+	all.Go(func() {
+		<-s.begun
+		p.lines <- `{"type":"control_request","request_id":"8","request":{"subtype":"mcp_set_servers","servers":{}}}`
+		<-s.gone
+		close(s.goes)
+		select {
+		case <-s.gone:
+		case <-time.After(time.Minute):
+			t.Error("the server lives on")
+		}
+		close(p.lines)
+	})
+	Run(Launch{}, p, Config{
+		Dialect: Claude, Executor: &all, AfterFunc: func(d time.Duration, fn func()) func() bool { return time.AfterFunc(d, fn).Stop },
+		Live: &Live{NewServer: func(string, protocol.MCPServerConfig, MCPServer) (MCPServer, error) { return s, nil }},
+	})
+	all.Wait()
+	assert.Contains(t, p.written(), `"removed":["db"]`)
 }

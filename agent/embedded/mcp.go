@@ -65,6 +65,11 @@ func millis(text string, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
+// startLimit limits a start, and each later tools/list.
+func (s *servers) startLimit() time.Duration {
+	return millis(s.hands.getenv("MCP_TIMEOUT"), startLimit)
+}
+
 // of makes the servers of a configuration, in the order of their names. Variables in it may be
 // keys: it is the user's.
 func (s *servers) of(configs map[string]session.MCPServerConfig, getenv func(string) string) (all []agent.MCPServer) {
@@ -100,10 +105,7 @@ func (s *servers) replace(name string, c protocol.MCPServerConfig, old agent.MCP
 // add makes a server. It starts nothing.
 func (s *servers) add(name string, c session.MCPServerConfig, expand func(string) string) *server {
 	m := &server{of: s, name: name, config: c}
-	how := mcpclient.Config{
-		Name: name, Title: "MCP server " + name, Closed: errServersOver, Owner: m,
-		Limit: millis(s.hands.getenv("MCP_TIMEOUT"), startLimit),
-	}
+	how := mcpclient.Config{Name: name, Title: "MCP server " + name, Closed: errServersOver, Owner: m, Limit: s.startLimit()}
 	switch c.Type {
 	case "sse", "http":
 		m.remote = &mcpclient.Remote{
@@ -195,8 +197,10 @@ type server struct {
 	mu    sync.Mutex
 	known mcpclient.Conn // the one whose tools the model has
 	list  json.RawMessage
-	stale bool      // it has said that its tools have changed
-	asks  []*asking // of the calls that are open, the last one last
+	stale bool            // it has said that its tools have changed
+	asks  []*asking       // of the calls that are open, the last one last
+	open  context.Context // ends when no call is open any more
+	shut  context.CancelFunc
 
 	endLogin func() // ends the login that this session has begun; nil if it has begun no login
 }
@@ -204,6 +208,25 @@ type server struct {
 // asking is how an open call asks the host.
 type asking struct {
 	ask func(context.Context, agent.Object) (agent.Answer, error)
+}
+
+// asksWith notes how a call asks the host until it has ended, which is when the caller calls closed.
+func (m *server) asksWith(ask func(context.Context, agent.Object) (agent.Answer, error)) (closed func()) {
+	a := &asking{ask}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.asks) == 0 {
+		m.open, m.shut = context.WithCancel(context.Background())
+	}
+	m.asks = append(m.asks, a)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.asks = slices.DeleteFunc(m.asks, func(o *asking) bool { return o == a })
+		if len(m.asks) == 0 {
+			m.shut()
+		}
+	}
 }
 
 // Name implements [agent.MCPServer].
@@ -235,12 +258,19 @@ func (m *server) Connect(ctx context.Context) (info json.RawMessage, tools []jso
 	m.mu.Unlock()
 	conn.Listen(m, m.heard)
 	if again {
-		if list, err = conn.Tools(ctx); err != nil {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		late := &session.TimeoutError{What: "tools/list of the MCP server " + m.name, Limit: m.of.startLimit()}
+		defer m.of.seams.Clock.AfterFunc(late.Limit, func() { cancel(late) }).Stop()
+		list, err = conn.Tools(ctx)
+		m.mu.Lock()
+		if m.stale = m.stale || err != nil; err == nil {
+			m.list = list
+		}
+		m.mu.Unlock()
+		if err != nil {
 			return nil, nil, m.failed(err)
 		}
-		m.mu.Lock()
-		m.list = list
-		m.mu.Unlock()
 	}
 	var in struct {
 		Info json.RawMessage `json:"serverInfo"`
@@ -302,15 +332,7 @@ func (m *server) Request(ctx context.Context, ask func(context.Context, agent.Ob
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer m.of.seams.Clock.AfterFunc(limit, func() { cancel(errTimedOut) }).Stop()
-	a := &asking{ask}
-	m.mu.Lock()
-	m.asks = append(m.asks, a)
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.asks = slices.DeleteFunc(m.asks, func(o *asking) bool { return o == a })
-	}()
+	defer m.asksWith(ask)()
 	conn, err := m.client.Connected(ctx)
 	if err == nil {
 		var result json.RawMessage

@@ -71,7 +71,7 @@ func TestAServerOfTheOptions(t *testing.T) {
 	assert.Equal(t, "connected", st.Status)
 	assert.Equal(t, "stdio", st.Transport)
 	assert.Equal(t, &protocol.MCPServerInfo{Name: "db", Version: "7"}, st.ServerInfo)
-	assert.Len(t, st.Tools, 8)
+	assert.Len(t, st.Tools, 9)
 	for _, list := range seen.tools(t) {
 		assert.Equal(t, seen.tools(t)[0], list, "the list of tools is part of the cached prefix")
 		assert.Contains(t, list, `"mcp__db__pid"`)
@@ -225,6 +225,38 @@ func TestACallThatIsGivenUp(t *testing.T) {
 			assert.Len(t, noted(t, dir, "starts"), 1)
 		})
 	}
+}
+
+// A server that says that its tools have changed, and does not say how, holds up one turn for
+// MCP_TIMEOUT. The list stays as it was.
+func TestAServerThatDoesNotListItsTools(t *testing.T) {
+	t.Parallel()
+	o, seen := logged(t, append([]modelapi.Step{use("mute")}, slices.Repeat([]modelapi.Step{say("one")}, 1000)...)...)
+	o.Env = map[string]string{"MCP_TIMEOUT": "5000"}
+	withServer(t, o)
+	c := open(t, o)
+	ask(t, c, mine)
+	require.Eventually(t, func() bool { // the server waits a little before it says so
+		ask(t, c, more)
+		return status(t, c).Status == "failed"
+	}, time.Minute, 10*time.Millisecond)
+	assert.Contains(t, status(t, c).Error, "tools/list of the MCP server db")
+	lists := seen.tools(t)
+	assert.Equal(t, lists[0], lists[len(lists)-1])
+}
+
+// A question that nobody answers does not outlast the calls of its server.
+func TestAQuestionIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	o, seen := logged(t, use("ask"), say("after"))
+	o.Env = map[string]string{"MCP_TOOL_TIMEOUT": "200"}
+	withServer(t, o)
+	o.OnElicitation = func(ctx context.Context, _ *protocol.ElicitationRequest) (protocol.ElicitationResult, error) {
+		<-ctx.Done()
+		return protocol.ElicitationResult{}, ctx.Err()
+	}
+	assert.Equal(t, "after", ask(t, open(t, o), mine).Result)
+	assert.Contains(t, seen.last(), "MCP error -32001: Request timed out")
 }
 
 // A server's question to a person goes to the host.

@@ -12,7 +12,7 @@ import (
 )
 
 // Asked implements [mcpclient.Caller].
-func (m *server) Asked(ctx context.Context, q *jsonrpc.Request) (json.RawMessage, error) {
+func (m *server) Asked(_ context.Context, q *jsonrpc.Request) (json.RawMessage, error) {
 	switch q.Method {
 	case "roots/list":
 		roots := []any{}
@@ -21,14 +21,14 @@ func (m *server) Asked(ctx context.Context, q *jsonrpc.Request) (json.RawMessage
 		}
 		return agent.Object{"roots": roots}.MarshalJSON()
 	case "elicitation/create":
-		return m.elicit(ctx, q.Params)
+		return m.elicit(q.Params)
 	}
 	return nil, fmt.Errorf("this agent does not serve %s", q.Method)
 }
 
-// elicit asks the host by way of the call that was made last. Without an open call the answer is a
-// refusal.
-func (m *server) elicit(ctx context.Context, params json.RawMessage) (json.RawMessage, error) {
+// elicit asks the host by way of the call that was made last, while a call is open: a server does not
+// say which call a question is about. Without an open call the answer is a refusal.
+func (m *server) elicit(params json.RawMessage) (json.RawMessage, error) {
 	var p struct {
 		Message string          `json:"message"`
 		Mode    string          `json:"mode"`
@@ -44,6 +44,7 @@ func (m *server) elicit(ctx context.Context, params json.RawMessage) (json.RawMe
 	if n := len(m.asks); n > 0 {
 		last = m.asks[n-1]
 	}
+	open := m.open
 	m.mu.Unlock()
 	declined := json.RawMessage(`{"action":"decline"}`)
 	if last == nil || last.ask == nil {
@@ -60,8 +61,8 @@ func (m *server) elicit(ctx context.Context, params json.RawMessage) (json.RawMe
 	if p.URL != "" {
 		request["url"], request["elicitation_id"] = p.URL, p.ID
 	}
-	a, err := last.ask(ctx, request)
-	if err != nil || !a.OK {
+	a, err := last.ask(open, request)
+	if err != nil || !a.OK || len(a.Body) == 0 {
 		return declined, nil //nolint:nilerr // the server learns nothing of the host's errors
 	}
 	return a.Body, nil

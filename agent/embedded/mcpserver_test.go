@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +76,20 @@ func mcpTestServer(dir string) *mcpsdk.Server {
 		return ""
 	})
 	tool("more", func(context.Context, *mcpsdk.CallToolRequest, string) string {
+		tool("extra", func(context.Context, *mcpsdk.CallToolRequest, string) string { return "extra" })
+		return "there is more"
+	})
+	var mute atomic.Bool
+	s.AddReceivingMiddleware(func(next mcpsdk.MethodHandler) mcpsdk.MethodHandler {
+		return func(ctx context.Context, method string, r mcpsdk.Request) (mcpsdk.Result, error) {
+			if method == "tools/list" && mute.Load() {
+				<-ctx.Done()
+			}
+			return next(ctx, method, r)
+		}
+	})
+	tool("mute", func(context.Context, *mcpsdk.CallToolRequest, string) string {
+		mute.Store(true)
 		tool("extra", func(context.Context, *mcpsdk.CallToolRequest, string) string { return "extra" })
 		return "there is more"
 	})
