@@ -33,7 +33,7 @@ type Live struct {
 	// them if the server cannot be connected to when the agent begins. nil: none.
 	KnownTools func(server string) []json.RawMessage
 	// NewServer makes a server of mcp_set_servers. It returns old if that has the same
-	// configuration; old is nil if there is no server of that name. nil: such servers fail.
+	// configuration; old is nil if no server has that name. If NewServer is nil, such a server fails.
 	NewServer func(name string, c protocol.MCPServerConfig, old MCPServer) (MCPServer, error)
 }
 

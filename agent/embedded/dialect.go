@@ -90,7 +90,7 @@ func (d dialectOf) CheckInitialize(o *dialect.Input, response json.RawMessage) e
 	return d.Dialect.CheckInitialize(plain(o), response)
 }
 
-// unkept says that there is no place for checkpoints.
+// unkept is an error if checkpoints are wanted and the session has no file to keep them in.
 func (d dialectOf) unkept(o *dialect.Input) error {
 	if o.EnableFileCheckpointing.Or(false) && (!o.PersistSession.Or(true) || d.folder(o) == "") {
 		return problem("EnableFileCheckpointing", "needs a session that is stored: its file names the copies of files", "leave PersistSession out, and set Config.Dir, XDG_STATE_HOME or HOME")

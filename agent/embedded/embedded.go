@@ -52,7 +52,7 @@ type Config struct {
 	// relative one is below each session's directory, such as .claude/skills; as a part of the
 	// project it is trusted like Instructions. The system prompt has their names and descriptions,
 	// up to 100 of them, unless Options.SystemPrompt replaces it, and the tool Skill loads one. Of a
-	// skill, 64 KB count. Its words about tools, models and hooks have no effect. nil: no skills.
+	// skill, 64 KB count. Its words about tools, models and hooks have no effect. If empty, the session has no skills.
 	Skills []string
 	// AgentDirs are directories with files NAME.md that define types of sub-agents, in the form
 	// of Claude Code's .claude/agents: name, description, tools, disallowedTools, model, maxTurns
@@ -73,7 +73,7 @@ type Config struct {
 	Web http.RoundTripper
 	// Confine confines the commands of the tool Bash. Zero: they can do what your user can.
 	Confine Confine
-	// Check is what the agent has to pass before a turn ends. nil: no check.
+	// Check is what the agent has to pass before a turn ends. If nil, turns end without a check.
 	Check *Check
 }
 

@@ -26,7 +26,7 @@ type keptPage struct {
 	page *fetched
 }
 
-// get returns the page that was kept for the key; nil: none.
+// get returns the page that was kept for the key, or nil.
 func (p *pages) get(key string, now time.Time) *fetched {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *pages) get(key string, now time.Time) *fetched {
 	return nil
 }
 
-// put keeps a page. The oldest ones go if there is no room.
+// put keeps a page, and drops the oldest ones until the rest fits into maxPaged.
 func (p *pages) put(key string, page *fetched, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

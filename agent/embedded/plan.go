@@ -112,7 +112,7 @@ func (t *talk) placePlan(id string) {
 	if !t.log.stores() {
 		var err error
 		if dir, err = t.hands.keep("plans"); err != nil {
-			return // there is no plan file
+			return // the session gets no plan file
 		}
 	}
 	if at, err := resolve(dir); err == nil {
