@@ -105,7 +105,7 @@ func calmServerWork(w *simtests.World) {
 // TestPlantedBugsOfServers is for tools/simmutate.
 func TestPlantedBugsOfServers(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(5), Cost: 10, Twice: -1, Shrink: -1, DoNotKeep: true}, func(w *simtests.World) {
+	planted(t, 5, func(w *simtests.World) {
 		if w.Rand().IntN(3) == 0 {
 			calmServerWork(w)
 			return

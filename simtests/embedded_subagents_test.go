@@ -261,5 +261,5 @@ func TestSubagents(t *testing.T) {
 // TestPlantedBugsOfSubagents is for tools/simmutate.
 func TestPlantedBugsOfSubagents(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(20), Cost: 10, Twice: -1, Shrink: -1, DoNotKeep: true}, subagentWork)
+	planted(t, 20, subagentWork)
 }
