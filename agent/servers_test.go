@@ -25,9 +25,9 @@ type someServer struct {
 	connects int
 	calls    []string
 
-	begun, goes chan struct{} // Connect says that it has begun, and waits; nil: it does not
-	gone        chan struct{} // gets each Disconnect; nil: it does not
-	quits       chan struct{} // the end of a call that does not wait for the answer to its question; nil: it waits
+	begun, goes chan struct{} // Connect says that it has begun, and waits; or nil
+	gone        chan struct{} // gets each Disconnect; or nil
+	quits       chan struct{} // the end of a call that does not wait for the answer to its question; or nil
 }
 
 func (s *someServer) Name() string      { return "db" }

@@ -245,7 +245,7 @@ func TestAServerThatDoesNotListItsTools(t *testing.T) {
 	assert.Equal(t, lists[0], lists[len(lists)-1])
 }
 
-// A question that nobody answers does not outlast the calls of its server.
+// A question without an answer does not outlast the calls of its server.
 func TestAQuestionIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, use("ask"), say("after"))

@@ -356,8 +356,8 @@ func TestASubagentIsRefusedForGood(t *testing.T) {
 	assert.Len(t, m.asked("job"), 1)
 }
 
-// One in the background ends with a refusal for good in a subagent of its own, and the host reads
-// that both have ended.
+// A refusal for good in a nested subagent also ends the one in the background around it, and the host
+// reads that both have ended.
 func TestASubagentInTheBackgroundIsRefusedForGood(t *testing.T) {
 	t.Parallel()
 	m, o := teamed(t, map[string][]*modeltest.Answer{
@@ -646,8 +646,8 @@ func TestDefinedSubagents(t *testing.T) {
 	assert.Equal(t, []string{"Explore", "general-purpose", "reader", "writer"}, names)
 }
 
-// What subagents change has to pass Config.Check, also what one in the background changes while
-// the check runs. What they read has not.
+// Changes by subagents have to pass Config.Check, also those that one in the background makes while
+// the check runs. Reads have not.
 func TestWhatSubagentsChangeIsChecked(t *testing.T) {
 	t.Parallel()
 	background := modeltest.Call("Agent", map[string]any{"description": "a job", "prompt": "slow"})

@@ -26,8 +26,8 @@ func asUser(fn func()) {
 	done.Wait()
 }
 
-// A command can open again what its user has closed, so what is hidden there must be known. What is
-// another user's stays closed to it.
+// A command can open again what its user has closed, so hidden files there must be known. A
+// directory of another user stays closed to it.
 func TestDirectoriesThatAreClosed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -205,8 +205,8 @@ func TestRootIsConfined(t *testing.T) {
 	assert.NotContains(t, string(mounts), p.ws, "%s", output)
 }
 
-// Root's command has none of the capabilities that lead around the rules, also if the program may
-// not limit those of others.
+// Root's command loses the capabilities that lead around the rules, also if the program may not limit
+// those of others.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	needsLandlock(t)

@@ -35,7 +35,7 @@ type Login struct {
 	ClientID, ClientSecret string
 
 	mu      sync.Mutex
-	handler *auth.AuthorizationCodeHandler // of the login in use; nil: there was none yet
+	handler *auth.AuthorizationCodeHandler // of the login in use; nil before the first one
 	flow    *flow                          // the login that is under way; nil: none
 	refused bool                           // a request was refused for want of a login
 }
