@@ -89,10 +89,11 @@ type Core struct {
 
 	children []*child.Box // of Options.Children, in their order
 
-	named atomic.Pointer[string]         // the agent's id of the session; nil: not known
-	link  atomic.Pointer[transport.Link] // of the present process
-	state atomic.Int32                   // of the session; for users
-	alone atomic.Bool                    // no actor is left, nor will there be one; for the reader
+	named atomic.Pointer[string]           // the agent's id of the session; nil: not known
+	turn  atomic.Pointer[machine.Interval] // that runs, for users; nil: none has
+	link  atomic.Pointer[transport.Link]   // of the present process
+	state atomic.Int32                     // of the session; for users
+	alone atomic.Bool                      // no actor is left, nor will there be one; for the reader
 
 	outbox kernel.Outbox[machine.Effect] // of the life
 	tick   kernel.Timer                  // of the life; nil: none
@@ -164,6 +165,7 @@ func (k *Core) routerConfig() router.Config {
 		Clock: k.cfg.System.Clock(), User: k.User, Budget: k.cfg.Budget, Emit: k.cfg.Emit, Judge: judge, Trace: k.cfg.Trace,
 		Self: &k.router, Session: &k.session, Transport: &k.transport, Callbacks: &k.callbacks,
 		Named: k.isNamed, Mirror: k.cfg.Mirror, Spent: k.cfg.Spent,
+		Turned: func(turn machine.Interval) { k.turn.Store(&turn) },
 	}
 }
 

@@ -63,6 +63,14 @@ type Turn struct {
 	Since time.Time
 }
 
+// TurnNow is the turn that runs, as it was seen last. It asks no actor.
+func (k *Core) TurnNow() Turn {
+	if t := k.turn.Load(); t != nil {
+		return Turn{t.N, t.From}
+	}
+	return Turn{}
+}
+
 // Past asks what is remembered of the session's past.
 func (k *Core) Past(ctx context.Context) (machine.Story, error) {
 	return kernel.Ask(ctx, &k.router, func(reply *kernel.Promise[machine.Story]) machine.Input { return router.Recall{Reply: reply} })

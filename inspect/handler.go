@@ -2,17 +2,14 @@ package inspect
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/runtime"
-	"github.com/agent-troupe/troupe/session"
 )
 
 // Report is a runtime, as a host shows it. Its JSON form is stable, like that of
@@ -36,6 +33,12 @@ type Event struct {
 	Type    string    `json:"type"`    // name of the type in package session, such as StateChanged
 	Level   string    `json:"level"`   // DEBUG, INFO, WARN or ERROR
 	Text    string    `json:"text"`    // what happened; may have text of the agent
+
+	Seq     uint64 `json:"seq,omitempty"`      // number of the record in its runtime, which grows; see session.EventRecord
+	Actor   string `json:"actor,omitempty"`    // the actor that it is about: its path, or its name and incarnation
+	Cause   string `json:"cause,omitempty"`    // why; may have text of the agent
+	DelayMS int64  `json:"delay_ms,omitempty"` // until the restart, the next process, attempt or probe, in milliseconds
+	By      string `json:"by,omitempty"`       // who did it, of a Steered event
 }
 
 // Handler returns a handler that shows the runtime, for reading only:
@@ -131,15 +134,8 @@ func (v *views) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for e := range all {
-		if encode(w, shownEvent(e)) != nil || flush() != nil {
+		if encode(w, EventOf(e)) != nil || flush() != nil {
 			return
 		}
-	}
-}
-
-func shownEvent(r session.EventRecord) Event {
-	return Event{
-		At: r.At, Session: r.Session, Type: reflect.TypeOf(r.Event).Elem().Name(),
-		Level: r.Event.Level().String(), Text: fmt.Sprint(r.Event),
 	}
 }

@@ -26,6 +26,7 @@ type bus struct {
 	readers atomic.Int32 // len(subs): without readers an event takes no lock
 
 	mu    sync.Mutex
+	seq   uint64                     // of the last record that readers got
 	subs  map[string][]*subscription // by session; "" is of all sessions
 	ended bool
 }
@@ -45,22 +46,24 @@ func (b *bus) record(r session.EventRecord) {
 	}
 }
 
-func (b *bus) publish(r session.EventRecord) {
+func (b *bus) publish(r session.EventRecord) (seq uint64) {
 	b.record(r)
-	if b.readers.Load() == 0 {
-		return
+	if _, numbered := r.Event.(*session.Steered); b.readers.Load() == 0 && !numbered {
+		return 0
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.seq++
+	r.Seq = b.seq
 	for _, s := range b.subs[r.Session] {
 		s.push(r)
 	}
-	if r.Session == "" {
-		return
+	if r.Session != "" {
+		for _, s := range b.subs[""] {
+			s.push(r)
+		}
 	}
-	for _, s := range b.subs[""] {
-		s.push(r)
-	}
+	return r.Seq
 }
 
 // logTo writes events to a log, on a separate task: the emitter of an event holds locks

@@ -162,14 +162,15 @@ func (s *Session) record(e session.Event) bool {
 }
 
 // publish hands an event to everybody but Options.OnEvent.
-func (s *Session) publish(r session.EventRecord) {
+func (s *Session) publish(r session.EventRecord) (seq uint64) {
 	if s.trace != nil {
 		s.trace.Event(r)
 	}
-	s.rt.bus.publish(r)
+	seq = s.rt.bus.publish(r)
 	if s.core != nil { // nil while it is made
 		s.core.Observe(r)
 	}
+	return seq
 }
 
 func (s *Session) authExpired(reason string) {

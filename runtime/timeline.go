@@ -20,7 +20,7 @@ type Timeline struct {
 	Turns     []Span    `json:"turns"`     // Name is the number of the turn, from 1; ID the uuid of the user message, or "agent"
 	Tools     []Span    `json:"tools"`     // Name is the tool's, ID that of the call
 	Waits     []Span    `json:"waits"`     // for a person, of 100 ms or more
-	Marks     []Mark    `json:"marks"`     // deaths of the agent and crashes of actors, oldest first
+	Marks     []Mark    `json:"marks"`     // deaths of the agent, crashes of actors, acts of people, oldest first
 	Forgotten int       `json:"forgotten"` // intervals that were dropped, because there were too many
 	Partial   bool      `json:"partial"`   // the session did not answer in time: only Marks are there
 }
@@ -37,7 +37,7 @@ type Span struct {
 // Mark is an instant of a [Timeline].
 type Mark struct {
 	At    time.Time `json:"at"`
-	Kind  string    `json:"kind"`  // "death" of the agent, or "crash" of an actor
+	Kind  string    `json:"kind"`  // "death" of the agent, "crash" of an actor, or "steered" by a person
 	Actor string    `json:"actor"` // of a crash: its path, such as fleet/s#1/router#1
 	Why   string    `json:"why"`   // at most 200 characters
 }
@@ -54,6 +54,8 @@ func (s *Session) mark(r *session.EventRecord) {
 	case *session.Recovering:
 		m.Kind, m.Why = "death", short(fmt.Sprint(e.Death.Err))
 		s.rt.counts.restarts.Add(1)
+	case *session.Steered:
+		m.Kind, m.Why = "steered", short(e.String())
 	default:
 		return
 	}

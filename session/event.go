@@ -31,6 +31,10 @@ type EventRecord struct {
 	Session string    // the runtime's id of the session, not the agent's
 	At      time.Time // when the event happened, by the runtime's clock
 	Event   Event     // one of the types of this package
+	// Seq grows from record to record of a runtime, and has gaps. It is 0 in records that only a
+	// log, Options.OnEvent, a child or a tracer gets. Readers of a session and of the runtime get
+	// the same one.
+	Seq uint64
 }
 
 // StateChanged is a transition of the session's state machine.

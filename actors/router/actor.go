@@ -55,6 +55,8 @@ type Config struct {
 	Emit   func(session.Event)
 	// Judge gets the reports of results about the model's API, or is nil.
 	Judge func(machine.Judged)
+	// Turned gets the turn that runs each time another one does, or none.
+	Turned func(machine.Interval)
 	// Spent gets each result of the agent, or is nil. The message must not be changed.
 	Spent func(*protocol.ResultMessage)
 	// Trace follows the session, with all functions set. Nil: tracing is off.
@@ -79,6 +81,7 @@ type Box struct {
 	routing *machine.Routing
 	outbox  kernel.Outbox[machine.Effect]
 	timer   kernel.Timer // nil: none
+	turn    time.Time    // when the turn began that Turned got last
 }
 
 // NewBox returns a box whose routing has no process yet.
@@ -298,6 +301,10 @@ func (b *Box) do(w *kernel.Worker, e machine.Effect) {
 		b.cfg.User.Apply(e)
 		b.cfg.Session.Tell(w, e)
 	case machine.Changed:
+		if turn := &b.routing.Memory.Turn; !turn.From.Equal(b.turn) && b.cfg.Turned != nil {
+			b.turn = turn.From
+			b.cfg.Turned(machine.Interval{N: b.routing.Memory.Turns, From: turn.From})
+		}
 		b.cfg.User.Apply(e)
 		b.cfg.Session.Tell(w, e)
 	case machine.Learned:

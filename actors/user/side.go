@@ -221,6 +221,16 @@ func (u *Side) Unread() (messages int, bytes int64) {
 	return u.stream.entries.len(), u.stream.bytes
 }
 
+// Stalled is since when the reader waits for a consumer; zero: it does not.
+func (u *Side) Stalled() time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.sum.Stalled {
+		return time.Time{}
+	}
+	return u.sum.StalledAt
+}
+
 // Owed is the number of messages that were consumed and whose credit has not gone back to
 // the router yet, and their bytes.
 func (u *Side) Owed() (messages int, bytes int64) {

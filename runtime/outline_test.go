@@ -1,0 +1,146 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/protocol"
+	"github.com/agent-troupe/troupe/runtime"
+	"github.com/agent-troupe/troupe/session"
+)
+
+// TestTheOutline agrees with the tree in what it has.
+func TestTheOutline(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	spec := w.spec(turns(scripted.Steps{scripted.Delay(time.Hour), scripted.Text("hi")}, scripted.Steps{gate()}))
+	spec.ID, spec.Options.Title, spec.Options.Limits.Stall = "s", "title", -1
+	spec.Options.PermissionTimeout = time.Hour
+	spec.Options.CanUseTool = func(ctx context.Context, _ *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		return protocol.PermissionResult{}, w.Executor().Await(ctx, never)
+	}
+	s := w.open(spec)
+	compare := func(want string) session.Wait {
+		rows := w.Outline()
+		require.Len(t, rows, 1)
+		got, tree := rows[0], s.Tree(t.Context())
+		var first session.Wait
+		if len(got.Waits) > 0 {
+			first = got.Waits[0]
+		}
+		assert.Equal(t, want, first.What)
+		assert.Equal(t, first.Age, got.At.Sub(first.Since)*time.Duration(len(got.Waits)))
+		got.Waits, tree.Waits, tree.Actors = nil, nil, []session.ActorInfo{}
+		tree.At, tree.CreditMessages, tree.CreditBytes, tree.CreditOwedMessages, tree.CreditOwedBytes = got.At, 0, 0, 0, 0
+		assert.Equal(t, tree.TurnSince, got.TurnSince)
+		assert.Equal(t, tree, got)
+		return first
+	}
+	compare("")
+	began := w.Sched.Now()
+	turn := w.send(s, "go")
+	w.Pass(time.Minute)
+	assert.WithinDuration(t, began, compare("turn running").Since, time.Second)
+	_, err := turn.Result(t.Context())
+	require.NoError(t, err)
+	compare("")
+	w.send(s, "ask")
+	w.Pass(time.Minute)
+	compare("a person")
+	assert.Equal(t, 2, w.Outline()[0].Turn)
+}
+
+// TestASteeredSession reports who has done what, to all readers under the same number.
+func TestASteeredSession(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	spec := w.spec(turns())
+	spec.ID = "s"
+	var got []session.EventRecord
+	spec.Options.OnEvent = func(r session.EventRecord) { got = append(got, r) }
+	s := w.open(spec)
+	first := w.Steered("s", "mira", "interrupt")
+	assert.Positive(t, first)
+	assert.Greater(t, w.Steered("", "mira", "pause job j"), first, "of no session")
+	w.Pass(time.Second)
+	require.NotEmpty(t, got)
+	assert.Equal(t, &session.Steered{By: "mira", Action: "interrupt"}, got[len(got)-1].Event)
+	marks := s.Timeline(t.Context()).Marks
+	require.Len(t, marks, 1)
+	assert.Equal(t, []string{"steered", "interrupt by mira"}, []string{marks[0].Kind, marks[0].Why})
+	require.NoError(t, s.Close(t.Context()))
+	assert.Zero(t, w.Steered("s", "mira", "close"), "it has ended")
+}
+
+// TestEventsAreNumbered: numbers grow, and the readers of a session and of all have the same ones.
+func TestEventsAreNumbered(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	spec := w.spec(turns(scripted.Steps{scripted.Text("hi")}))
+	spec.ID = "s"
+	s := w.open(spec)
+	read := func(events func(func(session.EventRecord) bool)) (*[]string, func()) {
+		all := new([]string)
+		return all, w.Task(func() {
+			last := uint64(0)
+			for r := range events {
+				assert.Greater(t, r.Seq, last)
+				last = r.Seq
+				*all = append(*all, fmt.Sprint(r.Seq, r.Event))
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	all, overAll := read(w.Events(ctx))
+	one, overOne := read(s.Events(ctx))
+	w.Pass(time.Second)
+	_, err := w.send(s, "go").Result(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Close(t.Context()))
+	overOne()
+	cancel()
+	overAll()
+	assert.NotEmpty(t, *one)
+	assert.Equal(t, *all, *one)
+}
+
+// BenchmarkOutline lists 1,000 idle sessions.
+func BenchmarkOutline(b *testing.B) {
+	w := benchRuntime(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(w.Outline()) != 1000 {
+			b.Fatal("some are missing")
+		}
+	}
+}
+
+// BenchmarkTree asks 1,000 idle sessions.
+func BenchmarkTree(b *testing.B) {
+	w := benchRuntime(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(w.Tree(b.Context()).Sessions) != 1000 {
+			b.Fatal("some are missing")
+		}
+	}
+}
+
+func benchRuntime(b *testing.B, n int) *runtime.Runtime {
+	b.Helper()
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(b, err)
+	b.Cleanup(func() { _ = rt.Shutdown(context.Background()) })
+	for range n {
+		_, err := rt.Open(b.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithScript(turns()))})
+		require.NoError(b, err)
+	}
+	return rt
+}
