@@ -49,7 +49,9 @@ func OpenFiles(ctx context.Context, nc *nats.Conn, cfg Config) (*Files, error) {
 	err = s.persist(ctx, cfg.Try, func(ctx context.Context) error {
 		want := jetstream.ObjectStoreConfig{Bucket: bucket(cfg.Job), Storage: jetstream.FileStorage, Replicas: cfg.Replicas, Compression: true}
 		var err error
-		s.objects, err = s.js.CreateObjectStore(ctx, want)
+		if s.objects, err = s.js.ObjectStore(ctx, want.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			s.objects, err = s.js.CreateObjectStore(ctx, want)
+		}
 		if errors.Is(err, jetstream.ErrBucketExists) || codeOf(err) == jetstream.JSErrCodeStreamNameInUse {
 			s.objects, err = s.js.ObjectStore(ctx, want.Bucket)
 		}

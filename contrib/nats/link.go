@@ -41,8 +41,11 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 	began := time.Now()
 	err = l.persist(ctx, cfg.Try, func(ctx context.Context) error {
 		var err error
-		l.stream, err = js.CreateStream(ctx, want)
-		if codeOf(err) == jetstream.JSErrCodeStreamNameInUse {
+		// First as it is: a worker need not have the right to make a stream.
+		if l.stream, err = js.Stream(ctx, want.Name); codeOf(err) == jetstream.JSErrCodeStreamNotFound {
+			l.stream, err = js.CreateStream(ctx, want)
+		}
+		if codeOf(err) == jetstream.JSErrCodeStreamNameInUse { // another program was quicker
 			l.stream, err = js.Stream(ctx, want.Name)
 		}
 		switch early := time.Since(began) < cfg.silence; {

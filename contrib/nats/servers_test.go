@@ -64,7 +64,11 @@ func TestPermissions(t *testing.T) {
 			t.Parallel()
 			within, stop := context.WithTimeout(t.Context(), 30*time.Second)
 			defer stop()
-			q, err := Open(within, userOf(t, url, user), Config{Job: name, Try: 300 * time.Millisecond})
+			of := name
+			if user == "create" {
+				of = job() // that is not there yet
+			}
+			q, err := Open(within, userOf(t, url, user), Config{Job: of, Try: 300 * time.Millisecond})
 			if c.call != nil {
 				require.NoError(t, err)
 				defer q.Close()

@@ -240,9 +240,17 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		c.note("job %s goes on\n%s", e.Job, s.attachLine(e.Job))
 		failed = nil
 	} else if failed == nil {
-		if err := cluster.Set(ctx, e.Job, JobOver); err != nil {
-			c.note("job %s: %v", e.Job, err)
-		}
+		s.over(ctx, c, cluster, e.Job)
 	}
 	return s.summary(c, h.Progress(), failed, nil)
+}
+
+// over says in the directory that a job is over, for troupe jobs and for workers that come. Without that
+// they find out by themselves.
+func (s *settings) over(ctx context.Context, c *console, cluster Cluster, job string) {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	defer cancel()
+	if err := cluster.Over(within, job); err != nil && !s.quiet {
+		c.note("job %s is over, but the directory of jobs does not say so: %s", job, printable(err.Error()))
+	}
 }

@@ -52,8 +52,8 @@ type Cluster interface {
 	Watch(ctx context.Context) iter.Seq2[JobChange, error]
 	// Specification returns that of a job. The error matches [ErrNoJob].
 	Specification(ctx context.Context, job string) ([]byte, error)
-	// Set says where a job stands. A job that is not there is no error.
-	Set(ctx context.Context, job string, state JobState) error
+	// Over says that all tasks of a job have results.
+	Over(ctx context.Context, job string) error
 	// Remove removes a job with all that it has. The error matches [ErrNoJob].
 	Remove(ctx context.Context, job string) error
 	// Open opens the queue and the files of a job; end closes them.

@@ -112,7 +112,8 @@ func (j *workerJob) run(ctx context.Context) error {
 		}
 	}
 	<-h.Done()
-	return j.w.cluster.Set(ctx, j.entry.Job, JobOver)
+	j.w.s.over(ctx, j.w.console, j.w.cluster, j.entry.Job)
+	return nil
 }
 
 // prepare makes the job of a specification, as this machine runs it.

@@ -48,9 +48,9 @@ func open(ctx context.Context, nc *nats.Conn, end func()) (*directory, error) {
 		if nc.ConnectedClusterName() != "" {
 			replicas = 3
 		}
-		d.jobs, err = bucket(ctx, js, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
+		d.jobs, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
 		if err == nil {
-			d.hosts, err = bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL})
+			d.hosts, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL})
 		}
 	}
 	if err != nil {
@@ -61,8 +61,8 @@ func open(ctx context.Context, nc *nats.Conn, end func()) (*directory, error) {
 }
 
 // bucket opens a bucket. A user that may not make one finds that of another.
-func bucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
-	err = persist(ctx, "bucket "+want.Bucket, func(ctx context.Context) error {
+func (d *directory) bucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
+	err = d.persist(ctx, "bucket "+want.Bucket, func(ctx context.Context) error {
 		if kv, err = js.KeyValue(ctx, want.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 			kv, err = js.CreateKeyValue(ctx, want)
 		}
@@ -71,9 +71,10 @@ func bucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValue
 	return kv, err
 }
 
-// persist repeats a request while the servers do not answer, until ctx ends.
-func persist(ctx context.Context, what string, request func(context.Context) error) error {
-	silent := time.Now()
+// persist repeats a request while the servers do not answer, until ctx ends. A request that the user may
+// not make has no answer: the connection gets the error.
+func (d *directory) persist(ctx context.Context, what string, request func(context.Context) error) error {
+	silent, before := time.Now(), d.nc.LastError()
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		try, cancel := context.WithTimeout(ctx, tryFor)
 		err := request(try)
@@ -87,6 +88,8 @@ func persist(ctx context.Context, what string, request func(context.Context) err
 		case errors.As(err, &refused) && refused.APIError() != nil && refused.APIError().Code < 500 && refused.APIError().Code != 408,
 			errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrPermissionViolation), errors.Is(err, nats.ErrAuthorization):
 			return fmt.Errorf("nats: %s: %w", what, err)
+		case errors.Is(d.nc.LastError(), nats.ErrPermissionViolation) && d.nc.LastError() != before: //nolint:errorlint // is it the same one?
+			return fmt.Errorf("nats: %s: this user may not do that: %w", what, d.nc.LastError())
 		case (errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrJetStreamNotEnabled)) && time.Since(silent) > 15*time.Second:
 			return fmt.Errorf("nats: %s: %w: the servers have no JetStream, or no leader: troupe doctor --nats looks at them", what, err)
 		}
@@ -148,7 +151,7 @@ func (d *directory) Submit(ctx context.Context, e command.JobEntry, specificatio
 		return err
 	}
 	lost, there := false, false // an earlier try has had no answer; there is another job
-	err = persist(ctx, "job "+e.Job, func(ctx context.Context) error {
+	err = d.persist(ctx, "job "+e.Job, func(ctx context.Context) error {
 		_, err := d.jobs.Create(ctx, e.Job, raw)
 		if errors.Is(err, jetstream.ErrKeyExists) {
 			now, err := d.jobs.Get(ctx, e.Job)
@@ -166,7 +169,7 @@ func (d *directory) Submit(ctx context.Context, e command.JobEntry, specificatio
 
 // entry reads a job, and the revision of its entry.
 func (d *directory) entry(ctx context.Context, job string) (raw []byte, revision uint64, err error) {
-	err = persist(ctx, "job "+job, func(ctx context.Context) error {
+	err = d.persist(ctx, "job "+job, func(ctx context.Context) error {
 		kv, err := d.jobs.Get(ctx, job)
 		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrInvalidKey) {
 			raw = nil
@@ -183,9 +186,31 @@ func (d *directory) entry(ctx context.Context, job string) (raw []byte, revision
 	return raw, revision, err
 }
 
+// jobKey is an entry of the bucket of jobs: a job, or that it is over, which a worker may write.
+type jobKey struct {
+	command.JobEntry
+	Over string `json:"over,omitempty"` // the job
+}
+
+// overKey is the key that says that a job is over. The name of a job has no point.
+func overKey(job string) string { return job + ".over" }
+
 // Jobs implements command.Cluster.
 func (d *directory) Jobs(ctx context.Context) ([]command.JobEntry, error) {
-	all, err := list[command.JobEntry](ctx, d.jobs)
+	keys, err := list[jobKey](ctx, d, d.jobs)
+	over, all := map[string]bool{}, []command.JobEntry{}
+	for _, k := range keys {
+		over[k.Over] = true
+	}
+	for _, k := range keys {
+		if k.Job == "" {
+			continue
+		}
+		if over[k.Job] && k.State == command.JobOpen {
+			k.State = command.JobOver
+		}
+		all = append(all, k.JobEntry)
+	}
 	slices.SortFunc(all, func(a, b command.JobEntry) int {
 		return cmp.Or(a.Submitted.Compare(b.Submitted), strings.Compare(a.Job, b.Job))
 	})
@@ -193,8 +218,8 @@ func (d *directory) Jobs(ctx context.Context) ([]command.JobEntry, error) {
 }
 
 // list reads all entries of a bucket. One that is not this package's is left out.
-func list[T any](ctx context.Context, kv jetstream.KeyValue) (all []T, err error) {
-	err = persist(ctx, "bucket "+kv.Bucket(), func(ctx context.Context) error {
+func list[T any](ctx context.Context, d *directory, kv jetstream.KeyValue) (all []T, err error) {
+	err = d.persist(ctx, "bucket "+kv.Bucket(), func(ctx context.Context) error {
 		all = nil
 		w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 		if err != nil {
@@ -226,7 +251,7 @@ func (d *directory) Watch(ctx context.Context) iter.Seq2[command.JobChange, erro
 		there := map[string]bool{}
 		for ctx.Err() == nil {
 			var w jetstream.KeyWatcher
-			err := persist(ctx, "bucket "+jobsBucket, func(context.Context) (err error) {
+			err := d.persist(ctx, "bucket "+jobsBucket, func(context.Context) (err error) {
 				w, err = d.jobs.WatchAll(ctx)
 				return err
 			})
@@ -245,9 +270,15 @@ func (d *directory) Watch(ctx context.Context) iter.Seq2[command.JobChange, erro
 	}
 }
 
-// each yields what a watcher says. It returns false when the loop has ended.
+// each yields the changes of a watcher. It returns false when the loop has ended. Jobs that are over
+// before it begins are yielded as such.
 func (d *directory) each(ctx context.Context, w jetstream.KeyWatcher, there map[string]bool, yield func(command.JobChange, error) bool) bool {
-	first, seen := true, map[string]bool{}
+	removed := func(job string) bool {
+		delete(there, job)
+		return yield(command.JobChange{JobEntry: command.JobEntry{Job: job}, Removed: true}, nil)
+	}
+	var first []command.JobEntry
+	over, begun := map[string]bool{}, false
 	for {
 		select {
 		case <-ctx.Done():
@@ -256,30 +287,41 @@ func (d *directory) each(ctx context.Context, w jetstream.KeyWatcher, there map[
 			switch {
 			case !open:
 				return true
-			case u == nil && first: // all that were there: others have gone meanwhile
-				first = false
-				for job := range there {
-					if !seen[job] {
-						delete(there, job)
-						if !yield(command.JobChange{JobEntry: command.JobEntry{Job: job}, Removed: true}, nil) {
-							return false
-						}
+			case u == nil && !begun: // these are all: others have gone meanwhile
+				begun = true
+				gone := there
+				there = map[string]bool{}
+				for _, e := range first {
+					if over[e.Job] && e.State == command.JobOpen {
+						e.State = command.JobOver
+					}
+					delete(gone, e.Job)
+					if there[e.Job] = true; !yield(command.JobChange{JobEntry: e}, nil) {
+						return false
+					}
+				}
+				for job := range gone {
+					if !removed(job) {
+						return false
 					}
 				}
 			case u == nil:
+			case strings.HasSuffix(u.Key(), ".over"): // those who run the job see its results
+				over[strings.TrimSuffix(u.Key(), ".over")] = u.Operation() == jetstream.KeyValuePut
 			case u.Operation() != jetstream.KeyValuePut:
-				delete(there, u.Key())
-				if !yield(command.JobChange{JobEntry: command.JobEntry{Job: u.Key()}, Removed: true}, nil) {
+				if begun && !removed(u.Key()) {
 					return false
 				}
 			default:
 				var e command.JobEntry
-				if json.Unmarshal(u.Value(), &e) != nil || e.Job != u.Key() {
-					continue
-				}
-				there[e.Job], seen[e.Job] = true, true
-				if !yield(command.JobChange{JobEntry: e}, nil) {
-					return false
+				switch {
+				case json.Unmarshal(u.Value(), &e) != nil || e.Job != u.Key():
+				case !begun:
+					first = append(first, e)
+				default:
+					if there[e.Job] = true; !yield(command.JobChange{JobEntry: e}, nil) {
+						return false
+					}
 				}
 			}
 		}
@@ -303,13 +345,25 @@ func (d *directory) Specification(ctx context.Context, job string) ([]byte, erro
 	return raw, errors.Join(err, r.Close())
 }
 
-// Set implements command.Cluster. Keys of a later version stay in the entry.
-func (d *directory) Set(ctx context.Context, job string, state command.JobState) error {
-	for {
-		raw, revision, err := d.entry(ctx, job)
-		if errors.Is(err, command.ErrNoJob) {
+// Over implements command.Cluster.
+func (d *directory) Over(ctx context.Context, job string) error {
+	raw, err := json.Marshal(jobKey{Over: job})
+	if err != nil {
+		return err
+	}
+	return d.persist(ctx, "job "+job, func(ctx context.Context) error {
+		_, err := d.jobs.Create(ctx, overKey(job), raw)
+		if errors.Is(err, jetstream.ErrKeyExists) {
 			return nil
 		}
+		return err
+	})
+}
+
+// removing says that a job is being removed. Keys of a later version stay in the entry.
+func (d *directory) removing(ctx context.Context, job string) error {
+	for {
+		raw, revision, err := d.entry(ctx, job)
 		if err != nil {
 			return err
 		}
@@ -317,16 +371,12 @@ func (d *directory) Set(ctx context.Context, job string, state command.JobState)
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return fmt.Errorf("job %s: its entry cannot be read: %w", job, err)
 		}
-		var now command.JobState
-		if _ = json.Unmarshal(all["state"], &now); now == state || now == command.JobRemoving {
-			return nil
-		}
-		all["state"], _ = json.Marshal(state) // a text
+		all["state"], _ = json.Marshal(command.JobRemoving) // a text
 		if raw, err = json.Marshal(all); err != nil {
 			return err
 		}
 		other := false
-		err = persist(ctx, "job "+job, func(ctx context.Context) error {
+		err = d.persist(ctx, "job "+job, func(ctx context.Context) error {
 			_, err := d.jobs.Update(ctx, job, raw, revision)
 			if other = errors.Is(err, jetstream.ErrKeyExists); other {
 				return nil
@@ -341,16 +391,15 @@ func (d *directory) Set(ctx context.Context, job string, state command.JobState)
 
 // Remove implements command.Cluster. If it is cut short, the next call continues.
 func (d *directory) Remove(ctx context.Context, job string) error {
-	if _, _, err := d.entry(ctx, job); err != nil {
-		return err
-	}
-	if err := d.Set(ctx, job, command.JobRemoving); err != nil {
+	if err := d.removing(ctx, job); err != nil {
 		return err
 	}
 	if err := troupenats.Remove(ctx, d.nc, job); err != nil {
 		return err
 	}
-	return persist(ctx, "job "+job, func(ctx context.Context) error { return d.jobs.Delete(ctx, job) })
+	return d.persist(ctx, "job "+job, func(ctx context.Context) error {
+		return errors.Join(d.jobs.Delete(ctx, overKey(job)), d.jobs.Delete(ctx, job))
+	})
 }
 
 // Open implements command.Cluster.
@@ -387,7 +436,7 @@ func (d *directory) Beat(ctx context.Context, h command.HostEntry) error {
 	if err != nil {
 		return err
 	}
-	return persist(ctx, "host "+h.Host, func(ctx context.Context) error {
+	return d.persist(ctx, "host "+h.Host, func(ctx context.Context) error {
 		_, err := d.hosts.Put(ctx, key(h.Host), raw)
 		return err
 	})
@@ -395,12 +444,12 @@ func (d *directory) Beat(ctx context.Context, h command.HostEntry) error {
 
 // Leave implements command.Cluster.
 func (d *directory) Leave(ctx context.Context, host string) error {
-	return persist(ctx, "host "+host, func(ctx context.Context) error { return d.hosts.Delete(ctx, key(host)) })
+	return d.persist(ctx, "host "+host, func(ctx context.Context) error { return d.hosts.Delete(ctx, key(host)) })
 }
 
 // Hosts implements command.Cluster.
 func (d *directory) Hosts(ctx context.Context) ([]command.HostEntry, error) {
-	all, err := list[command.HostEntry](ctx, d.hosts)
+	all, err := list[command.HostEntry](ctx, d, d.hosts)
 	slices.SortFunc(all, func(a, b command.HostEntry) int { return strings.Compare(a.Host, b.Host) })
 	return all, err
 }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// roles are the users of deploy/accounts.conf: a file with the seed of each.
+type roles struct{ worker, submitter, viewer, system string }
+
+// newRoles makes keys, and has a configuration read them as variables.
+func newRoles(t *testing.T) roles {
+	t.Helper()
+	make := func(role string) string {
+		k, err := nkeys.CreateUser()
+		require.NoError(t, err)
+		public, err := k.PublicKey()
+		require.NoError(t, err)
+		seed, err := k.Seed()
+		require.NoError(t, err)
+		t.Setenv("TROUPE_"+strings.ToUpper(role), public)
+		file := filepath.Join(t.TempDir(), role+".nk")
+		require.NoError(t, os.WriteFile(file, seed, 0o600))
+		return file
+	}
+	return roles{make("worker"), make("submitter"), make("viewer"), make("system")}
+}
+
+// withRoles starts a server with deploy/accounts.conf.
+func withRoles(t *testing.T) (url string, r roles) {
+	t.Helper()
+	r = newRoles(t)
+	accounts, err := os.ReadFile("../../deploy/accounts.conf")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "accounts.conf"), accounts, 0o600))
+	file := filepath.Join(dir, "server.conf")
+	text := fmt.Sprintf("server_name: one\nlisten: \"127.0.0.1:-1\"\njetstream { store_dir: %q, sync_interval: always }\ninclude accounts.conf\n", t.TempDir())
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	o, err := server.ProcessConfigFile(file)
+	require.NoError(t, err)
+	o.NoSigs, o.NoLog = true, true
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	return s.ClientURL(), r
+}
+
+// as connects with the key of a role; denied gets what the server refuses.
+func as(t *testing.T, url, seed string) (nc *nats.Conn, denied chan error) {
+	t.Helper()
+	denied = make(chan error, 100)
+	o, err := nats.NkeyOptionFromSeed(seed)
+	require.NoError(t, err)
+	nc, err = nats.Connect(url, o, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc, denied
+}
+
+// A job runs with the rights of the roles, and no role reaches a subject that it must not reach.
+func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
+	url, r := withRoles(t)
+	require.Zero(t, start(t, "jobs", "--nats", url, "--creds", r.submitter).exit(t), "it makes the directories")
+	w := start(t, "worker", "--nats", url, "--creds", r.worker, "--dir", t.TempDir(), "--name", "w", "-j", "4")
+	file, agent := tasks(t, 3, 0)
+	out := filepath.Join(t.TempDir(), "out")
+	batch := start(t, "batch", file, "--nats", url, "--creds", r.submitter, "--agent", agent, "--id", "j", "--out", out)
+	assert.Zero(t, batch.exit(t))
+	assert.Len(t, results(t, out), 3)
+	seen := filepath.Join(t.TempDir(), "seen")
+	assert.Zero(t, start(t, "batch", "--attach", "j", "--nats", url, "--creds", r.viewer, "--out", seen).exit(t), "a viewer takes results")
+	assert.Len(t, results(t, seen), 3)
+	jobs := start(t, "jobs", "--nats", url, "--creds", r.viewer)
+	assert.Zero(t, jobs.exit(t))
+	assert.Regexp(t, `j +over`, jobs.text())
+	rm := start(t, "jobs", "rm", "j", "--nats", url, "--creds", r.viewer)
+	assert.Equal(t, 1, rm.exit(t), "it says so, and does not wait")
+	assert.Contains(t, rm.text(), "may not")
+	early := start(t, "batch", file, "--nats", url, "--creds", r.worker, "--agent", agent, "--id", "evil", "--detach")
+	assert.Equal(t, 1, early.exit(t))
+	assert.Contains(t, early.text(), "ermission")
+	require.NoError(t, w.Process.Signal(syscall.SIGTERM))
+	assert.Zero(t, w.exit(t))
+
+	spec := "troupe.f.j." + base64.RawURLEncoding.EncodeToString([]byte(specFile))
+	streams := []string{"$JS.API.STREAM.UPDATE.TROUPE_Q_j", "$JS.API.STREAM.PURGE.TROUPE_Q_j", "$JS.API.STREAM.MSG.DELETE.TROUPE_Q_j", "$JS.API.STREAM.PURGE.KV_TROUPE_JOBS",
+		"$JS.API.STREAM.SNAPSHOT.TROUPE_Q_j", "$JS.API.STREAM.RESTORE.TROUPE_Q_x", "$JS.API.STREAM.LEADER.STEPDOWN.TROUPE_Q_j", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING.CONNZ", "another"}
+	makes := []string{"$JS.API.STREAM.CREATE.X", "$JS.API.STREAM.DELETE.TROUPE_Q_j", "$JS.API.STREAM.DELETE.KV_TROUPE_JOBS"}
+	for role, c := range map[string]struct {
+		seed      string
+		publish   []string
+		subscribe []string
+	}{
+		"worker": {r.worker, append(append([]string{"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.evil", "$KV.TROUPE_CAPS.x", "troupe.q.j.c.x", spec}, makes...), streams...),
+			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
+		"submitter": {r.submitter, append([]string{"$KV.TROUPE_HOSTS.h", "$JS.API.STREAM.DELETE.KV_TROUPE_JOBS", "$JS.API.STREAM.DELETE.KV_TROUPE_HOSTS"}, streams...),
+			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
+		"viewer": {r.viewer, append(append([]string{"troupe.q.j.o.x", "troupe.q.j.t.t0", "troupe.q.j.n.t0", "troupe.q.j.c.x", "troupe.f.j.x", spec, "$O.TROUPE_j.M.x", "$O.TROUPE_j.C.x",
+			"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.j.over", "$KV.TROUPE_HOSTS.h"}, makes...), streams...),
+			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
+	} {
+		nc, denied := as(t, url, c.seed)
+		refused := func(what string) {
+			t.Helper()
+			require.NoError(t, nc.Flush())
+			select {
+			case err := <-denied:
+				require.ErrorIs(t, err, nats.ErrPermissionViolation, "%s: %s", role, what)
+				assert.Contains(t, strings.ToLower(err.Error()), strings.ToLower(`"`+strings.TrimPrefix(what, "subscribe ")+`"`), role)
+			case <-time.After(10 * time.Second):
+				assert.Fail(t, "it may", "%s: %s", role, what)
+			}
+		}
+		for _, subject := range c.publish {
+			t.Run(role+" publishes "+subject, func(t *testing.T) {
+				require.NoError(t, nc.PublishRequest(subject, nats.NewInbox(), []byte(`{}`)))
+				refused(subject)
+			})
+		}
+		for _, subject := range c.subscribe {
+			t.Run(role+" subscribes to "+subject, func(t *testing.T) {
+				_, err := nc.SubscribeSync(subject)
+				require.NoError(t, err)
+				refused("subscribe " + subject)
+			})
+		}
+	}
+	// The rights that are there are no accident of the test: the submitter removes the job.
+	assert.Zero(t, start(t, "jobs", "rm", "j", "--nats", url, "--creds", r.submitter).exit(t))
+
+	bad, err := nkeys.CreateUser()
+	require.NoError(t, err)
+	seed, err := bad.Seed()
+	require.NoError(t, err)
+	stranger := filepath.Join(t.TempDir(), "stranger.nk")
+	require.NoError(t, os.WriteFile(stranger, seed, 0o600))
+	assert.NotZero(t, start(t, "jobs", "--nats", url, "--creds", stranger).exit(t))
+	assert.NotZero(t, start(t, "jobs", "--nats", url).exit(t))
+}
