@@ -16,7 +16,6 @@ import (
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
-	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // onMachines reports whether troupe batch is about a job of many machines.
@@ -182,14 +181,6 @@ func machinesFailed(c *console, err error) int {
 	return exitResult
 }
 
-// onlyResults is a queue that gives this program no task.
-type onlyResults struct{ queue.Queue }
-
-// Lease implements [queue.Queue].
-func (q onlyResults) Lease(_ context.Context, task, _ string) (queue.Lease, error) {
-	return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "a worker", TTL: 24 * time.Hour}
-}
-
 // follow takes the results of a job into --out until it is over. A signal ends that, and the job continues.
 func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification) int {
 	tasks, files, end, err := cluster.Open(ctx, e)
@@ -198,7 +189,7 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 	}
 	defer end()
 	of := s.batch.job
-	job := fleet.Job{ID: e.Job, Title: of.Title, Command: spec.Command, Tasks: spec.Tasks, Out: of.Out, Queue: onlyResults{tasks}, Files: files}
+	job := fleet.Job{ID: e.Job, Title: of.Title, Command: spec.Command, Tasks: spec.Tasks, Hashes: spec.Hashes, Out: of.Out, Queue: tasks, Files: files, Share: fleet.ShareSubmit}
 	if _, err := os.Stat(filepath.Join(job.Out, journal.Name)); err == nil {
 		job.Resume = true
 	}

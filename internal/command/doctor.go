@@ -15,7 +15,10 @@ Says what this machine has for agents: the agents that are installed and whether
 tested, whether they are logged in, sandboxes, limits of processes, memory and disk, and servers of
 local models. It starts the agents only to ask for their version, and asks no server but those of
 this machine. It prints no secret.
-`, groups: []flagGroup{{"Flags", []flagSpec{jsonFlag(), helpFlag()}}}, end: `
+
+With --nats, or the variable TROUPE_NATS: whether the servers there keep jobs of many machines as they
+should.
+`, groups: []flagGroup{{"Flags", []flagSpec{jsonFlag(), helpFlag()}}, {"Servers of jobs on many machines", append(serverFlags(), systemFlag())}}, end: `
 Exit codes: 0 nothing is a problem, 1 something is, 2 a mistake in the arguments, 7 the output could
 not be written.
 `}
@@ -30,8 +33,9 @@ type check struct {
 
 // examined is what the checks look at.
 type examined struct {
-	getenv func(string) string
-	s      *settings
+	getenv   func(string) string
+	s        *settings
+	machines Machines
 }
 
 // finding is a line of troupe doctor.
@@ -63,7 +67,7 @@ func wrong(text, fix string) finding { return finding{State: problem, Text: text
 
 // checks are the checks of troupe doctor, in the order of its output.
 func (s *settings) checks() []check {
-	return []check{
+	all := []check{
 		{"troupe", func(context.Context, *examined) []finding {
 			return []finding{ok("%s", strings.TrimPrefix(strings.TrimSpace(version()), "troupe "))}
 		}},
@@ -77,6 +81,10 @@ func (s *settings) checks() []check {
 		{"limits", checkLimits},
 		{"disk", checkDisk},
 	}
+	if s.machines.servers.URLs != "" {
+		all = append(all, check{"servers", checkServers})
+	}
+	return all
 }
 
 // doctorCommand is troupe doctor.
@@ -84,9 +92,14 @@ func doctorCommand(ctx context.Context, p process, c *console, s *settings) int 
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"troupe doctor takes no arguments", "leave them out"})
 	}
+	if s.gave("nats") || p.machines != nil {
+		if err := s.completeServers(p, "troupe doctor --nats"); err != nil {
+			return c.usage(err)
+		}
+	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
-	found := examine(ctx, s.checks(), &examined{getenv: p.getenv, s: s})
+	found := examine(ctx, s.checks(), &examined{getenv: p.getenv, s: s, machines: p.machines})
 	code := exitOK
 	for _, f := range found {
 		if f.State == problem {

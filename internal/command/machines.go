@@ -17,7 +17,7 @@ type Machines interface {
 	// Listen starts a server in this process, which ends with the cluster, and connects to it.
 	// address is where other machines connect. at.URLs is host:port to listen on.
 	Listen(ctx context.Context, at Servers, dir string) (c Cluster, address string, err error)
-	// Check looks at the servers, as troupe doctor does. Each finding is a line.
+	// Check looks at the servers for troupe doctor.
 	Check(ctx context.Context, at Servers) ([]Finding, error)
 }
 
@@ -32,12 +32,8 @@ type Servers struct {
 	Name          string // of this program on the servers
 }
 
-// Finding is what a check has found.
-type Finding struct {
-	OK   bool
-	What string // what was looked at, in a few words
-	Text string // what is there and, if that is wrong, what to do
-}
+// Finding is what a check of the servers has found. State is ok, note or problem.
+type Finding struct{ State, Text, Fix string }
 
 // Cluster is a connection to servers that keep jobs. Its calls wait while no server answers, until
 // ctx ends.

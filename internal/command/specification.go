@@ -25,6 +25,8 @@ type specification struct {
 	// Files are the contents of the files that flags name, by the name of the flag.
 	Files map[string]string `json:"files,omitempty"`
 	Tasks []fleet.Task      `json:"tasks"`
+	// Hashes are those of the tasks, as the submitter's version makes them.
+	Hashes map[string]string `json:"hashes"`
 }
 
 // specFlag is a flag with its value; "" for a switch.
@@ -80,7 +82,14 @@ func (f *specFlag) withFile(path string) string {
 
 // specify makes the specification of the job that the arguments say. agent is the value of --agent.
 func (s *settings) specify(agent string) (*specification, error) {
-	spec := &specification{Protocol: protocolNumber, Command: s.batch.job.Command, Files: map[string]string{}, Tasks: s.batch.job.Tasks}
+	spec := &specification{Protocol: protocolNumber, Command: s.batch.job.Command, Files: map[string]string{}, Tasks: s.batch.job.Tasks, Hashes: map[string]string{}}
+	for i := range spec.Tasks {
+		hash, err := spec.Tasks[i].Hash()
+		if err != nil {
+			return nil, &usageError{problem: fmt.Sprintf("task %s: %v", spec.Tasks[i].ID, err)}
+		}
+		spec.Hashes[spec.Tasks[i].ID] = hash
+	}
 	flags := []specFlag{{"agent", agent}}
 	refused := refusedFlags()
 	for _, g := range s.given {
@@ -175,7 +184,7 @@ func (a *app) read(raw []byte, dir string) (*settings, error) {
 	if err := s.completeBatch(); err != nil {
 		return nil, err
 	}
-	s.batch.job.Tasks, s.batch.job.Command = spec.Tasks, spec.Command
+	s.batch.job.Tasks, s.batch.job.Hashes, s.batch.job.Command = spec.Tasks, spec.Hashes, spec.Command
 	return s, nil
 }
 

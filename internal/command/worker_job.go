@@ -155,6 +155,7 @@ func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err 
 		job.Concurrency, job.Pace = 0, &fleet.Pace{}
 	}
 	job.Worker = fmt.Sprintf("%s.%d.%s", w.name, os.Getpid(), w.started.Format("150405"))
+	job.Share = fleet.ShareWork
 	job.Queue, job.Files, end, err = w.cluster.Open(ctx, j.entry)
 	return job, end, err
 }

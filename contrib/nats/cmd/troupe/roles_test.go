@@ -23,7 +23,7 @@ type roles struct{ worker, submitter, viewer, system string }
 // newRoles makes keys, and has a configuration read them as variables.
 func newRoles(t *testing.T) roles {
 	t.Helper()
-	make := func(role string) string {
+	key := func(role string) string {
 		k, err := nkeys.CreateUser()
 		require.NoError(t, err)
 		public, err := k.PublicKey()
@@ -35,7 +35,7 @@ func newRoles(t *testing.T) roles {
 		require.NoError(t, os.WriteFile(file, seed, 0o600))
 		return file
 	}
-	return roles{make("worker"), make("submitter"), make("viewer"), make("system")}
+	return roles{key("worker"), key("submitter"), key("viewer"), key("system")}
 }
 
 // withRoles starts a server with deploy/accounts.conf.
@@ -151,4 +151,42 @@ func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
 	require.NoError(t, os.WriteFile(stranger, seed, 0o600))
 	assert.NotZero(t, start(t, "jobs", "--nats", url, "--creds", stranger).exit(t))
 	assert.NotZero(t, start(t, "jobs", "--nats", url).exit(t))
+}
+
+// The doctor sees a server that does not sync each write, and says what it cannot see.
+func TestDoctor(t *testing.T) { //nolint:paralleltest // it sets variables
+	url, r := withRoles(t)
+	seen := start(t, "doctor", "--nats", url, "--creds", r.submitter, "--system-creds", r.system)
+	seen.exit(t)
+	assert.Regexp(t, `ok +servers +one is \d`, seen.text())
+	assert.Regexp(t, `ok +servers +one syncs each write`, seen.text())
+	assert.Regexp(t, `note +servers +one server keeps all jobs`, seen.text())
+	blind := start(t, "doctor", "--nats", url, "--creds", r.viewer)
+	blind.exit(t)
+	assert.Regexp(t, `note +servers +whether the servers sync each write cannot be seen`, blind.text())
+	gone := start(t, "doctor", "--nats", "nats://127.0.0.1:1")
+	assert.Equal(t, 1, gone.exit(t))
+	assert.Regexp(t, `PROBLEM +servers +nats: connect`, gone.text())
+	assert.True(t, tooOld("2.10.29"))
+	assert.False(t, tooOld("2.11.0"))
+
+	o := &server.Options{ServerName: "lazy", Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		Nkeys: []*server.NkeyUser{}}
+	sys, user := server.NewAccount("SYS"), server.NewAccount("A")
+	o.Accounts, o.SystemAccount = []*server.Account{sys, user}, "SYS"
+	o.Users = []*server.User{{Username: "sys", Password: "sys", Account: sys}}
+	s, err := server.NewServer(o)
+	require.NoError(t, err)
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	require.True(t, s.ReadyForConnections(10*time.Second))
+	nc, err := nats.Connect(s.ClientURL(), nats.UserInfo("sys", "sys"))
+	require.NoError(t, err)
+	defer nc.Close()
+	all, err := ask(t.Context(), nc)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.False(t, all[0].Data.Config.SyncAlways)
+	assert.Equal(t, 2*time.Minute, all[0].Data.Config.SyncInterval)
+	assert.Less(t, all[0].ahead.Abs(), time.Minute)
 }
