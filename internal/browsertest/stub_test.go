@@ -180,7 +180,7 @@ func (s *stub) work(n int) {
 	}
 	if n > 40 {
 		s.tasks[done]["id"], s.tasks[done]["session"], s.tasks[done]["since"] = "billing-invoice", "6y7evp9o8sye0", s.ago(312*time.Second)
-		s.tasks[1]["id"] = hostile
+		s.tasks[1]["id"] = hostile + "1"
 		for i, task := range []string{"auth-middleware", "search-index", hostile} {
 			s.tasks[n-3+i]["id"], s.tasks[n-3+i]["state"], s.tasks[n-3+i]["doing"], s.tasks[n-3+i]["attempts"] = task, "waiting", "approval", 1
 		}

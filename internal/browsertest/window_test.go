@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -50,11 +51,19 @@ func (p *page) until(t *testing.T, condition string) {
 	}
 }
 
+// pause lets so many milliseconds of the page go by.
+func (p *page) pause(t *testing.T, ms int) {
+	t.Helper()
+	eval[any](t, p, fmt.Sprintf(`new Promise(done => setTimeout(done, %d))`, ms))
+}
+
 // press sends keys to what has the focus.
 func (p *page) press(t *testing.T, keys ...string) {
 	t.Helper()
 	for _, k := range keys {
-		require.NoError(t, chromedp.Run(p.ctx, chromedp.KeyEvent(k)))
+		key := kb.Keys[[]rune(k)[0]]
+		down := input.DispatchKeyEvent(input.KeyDown).WithKey(key.Key).WithCode(key.Code).WithText(key.Text).WithWindowsVirtualKeyCode(key.Windows)
+		require.NoError(t, chromedp.Run(p.ctx, down, input.DispatchKeyEvent(input.KeyUp).WithKey(key.Key).WithCode(key.Code)))
 	}
 }
 
@@ -88,31 +97,47 @@ func TestWindow(t *testing.T) {
 
 	t.Run("each page", func(t *testing.T) {
 		for _, page := range pages {
-			for _, size := range [][]int64{{1280, 900}, {400, 800}} {
-				t.Run(fmt.Sprint(page.route, size), func(t *testing.T) {
-					p := window(t, in, small, page.route, page.ready, size...)
-					p.until(t, fmt.Sprintf(`document.body.textContent.includes(%q)`, page.shows))
-					time.Sleep(100 * time.Millisecond)
-					p.sound(t)
-					assert.Zero(t, eval[int](t, p, `document.querySelectorAll("main img, main script, main style, main [onclick], main [onerror]").length`), page.route)
-					assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll("main *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && /[\x1b\u202e]/.test(n.data)) || [...e.attributes].some(a => /[\x1b\u202e]/.test(a.value))).length`), "control characters are written as troupe ps writes them: %s", page.route)
-					assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll("button, a[href], input, textarea, select, [role=grid], [role=tree], [role=listbox], nav, dialog, [role=img]")].filter(e => !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.labels?.length)).length`), "all that can be used has a name: %s", page.route)
-				})
-			}
-		}
-	})
-
-	t.Run("bytes of a first view", func(t *testing.T) {
-		for _, page := range pages {
 			t.Run(page.route, func(t *testing.T) {
 				p := window(t, in, small, page.route, page.ready)
+				p.until(t, fmt.Sprintf(`document.body.textContent.includes(%q)`, page.shows))
+				p.sound(t)
+				p.inert(t)
 				sum := eval[int](t, p, `performance.getEntriesByType("navigation")[0].decodedBodySize + performance.getEntriesByType("resource").filter(e => /\.(js|css|svg)$/.test(new URL(e.name).pathname)).reduce((n, e) => n + e.decodedBodySize, 0)`)
-				assert.LessOrEqual(t, sum, 120<<10, page.route)
-				t.Logf("%s: %d bytes", page.route, sum)
+				assert.LessOrEqual(t, sum, 120<<10, "bytes of a first view without data")
 				assert.Zero(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length`), "nothing comes from elsewhere")
 			})
 		}
 	})
+
+	t.Run("on a phone, one page after the other", func(t *testing.T) {
+		p := window(t, in, small, pages[0].route, pages[0].ready, 400, 800)
+		for _, page := range pages {
+			p.open(t, page.route)
+			p.until(t, fmt.Sprintf(`document.querySelector(%q) && document.querySelector("main").textContent.includes(%q)`, page.ready, page.shows))
+			assert.LessOrEqual(t, eval[int](t, p, `document.documentElement.scrollWidth - innerWidth`), 0, "%s is not wider than the screen", page.route)
+			p.inert(t)
+		}
+		p.open(t, "#/approvals")
+		p.until(t, `document.querySelector(".answer")`)
+		assert.True(t, eval[bool](t, p, `[...document.querySelectorAll(".answer .btn")].every(b => { const r = b.getBoundingClientRect(); return r.top > 0 && r.bottom < document.querySelector(".nav").getBoundingClientRect().top; })`), "Allow and Deny are in view")
+		p.quiet(t)
+	})
+}
+
+// open goes to another page of the window.
+func (p *page) open(t *testing.T, route string) {
+	t.Helper()
+	eval[any](t, p, fmt.Sprintf(`void (location.hash = %q)`, route))
+}
+
+// inert requires that text is text: no element came from it, and no control character is in the
+// page. What can be used has a name.
+func (p *page) inert(t *testing.T) {
+	t.Helper()
+	assert.Zero(t, eval[int](t, p, `document.querySelectorAll("main img, main script, main style, main [onclick], main [onerror]").length`))
+	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && /[\x1b\u202e]/.test(n.data)) || [...e.attributes].some(a => /[\x1b\u202e]/.test(a.value))).map(e => e.outerHTML.slice(0, 200))`), "control characters are written as troupe ps writes them")
+	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("button, a[href], input, textarea, select, [role=grid], [role=tree], [role=listbox], nav, dialog, [role=img]")].filter(e => !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.labels?.length)).map(e => e.outerHTML.slice(0, 200))`), "what can be used has a name")
+	assert.Equal(t, "undefined", eval[string](t, p, `typeof window.hit`))
 }
 
 // TestPictures makes the pictures of the documentation: TROUPE_PICTURES is the directory.
@@ -140,5 +165,3 @@ func TestPictures(t *testing.T) {
 		}
 	}
 }
-
-var _ = kb.Enter

@@ -42,7 +42,6 @@ function locked() { stop(); if (world.link !== 'locked') { world.link = 'locked'
 export async function login(code) {
   await send('login', { method: 'POST', body: JSON.stringify({ code }), headers: { 'Content-Type': 'application/json' } });
   world.link = 'start';
-  await open();
 }
 
 // Forms. What Go leaves out is empty here, so that no page has to ask.
@@ -182,7 +181,7 @@ export function settled(id, d) {
   const k = (world.approvals || []).findIndex(a => a.id === id);
   if (k < 0) return;
   const [call] = world.approvals.splice(k, 1);
-  world.decided.unshift({ call, ok: !!d.allow, by: d.who || 'somebody', at: ms(d.at) || now(), reason: d.reason || '', gone: d.gone });
+  world.decided.unshift({ call, ok: !!d.allow, by: d.who || 'somebody', at: ms(d.at) || now(), reason: d.reason || '', gone: d.gone || d.allow == null });
   if (world.decided.length > 20) world.decided.length = 20;
 }
 function apply(type, d) { on[type]?.(d); emit(type, d); }

@@ -9,7 +9,7 @@ const nav = [['overview', 'Overview', 'o'], ['tree', 'Tree', 't'], ['sessions', 
 const make = { overview: () => import('./p-overview.js'), tree: () => import('./p-tree.js'), sessions: () => import('./p-sessions.js'), session: () => import('./p-session.js'), jobs: () => import('./p-jobs.js'), job: () => import('./p-job.js'), approvals: () => import('./p-approvals.js'), accounts: () => import('./p-accounts.js') };
 const app = $('#app'), root = h('main', { id: 'main', tabindex: -1 }), badges = {};
 const link = h('button', { class: 'link', type: 'button', on: { click: () => world.link === 'lost' && retry() } }), theme = h('button', { class: 'ghost', type: 'button', title: 'Theme: follows the system, light, dark', on: { click: turn } });
-let page = {}, chord = 0, nth = 0, locked = false;
+let page = {}, chord = -1e9, nth = 0, locked = false;
 
 const go = to => { location.hash = to; };
 function turn() {
@@ -119,7 +119,7 @@ document.addEventListener('keydown', e => {
   if (typing) { if ((e.key === 'Enter' || e.key === 'ArrowDown') && e.target.matches('.find')) { if (page.enter?.(e)) return e.preventDefault(); e.target.blur(); $('.list')?.focus(); page.key?.({ key: 'j' }); } return; }
   if (e.key === 'Enter' && e.target.closest('button, a, summary')) return;
   const to = performance.now() - chord < 1200 && nav.find(n => n[2] === e.key);
-  chord = 0;
+  chord = -1e9;
   if (to) go('#/' + to[0]);
   else if (e.key === 'g') chord = performance.now();
   else if (e.key === '?') help();

@@ -17,7 +17,7 @@ export const lanes = o => new Chart({
   value: (d, t) => { const at = d.lanes.flatMap(l => l.bars.filter(b => b[0] <= t && t <= b[1]).map(b => l.name + ' ' + b[2])); return { text: at.slice(0, 4).join(' · ') }; },
   rows: d => ({ head: ['begin', 'what', 'for'], rows: [...d.lanes.flatMap(l => l.bars.map(b => [b[0], l.name + ' ' + b[2], dur(b[1] - b[0])])), ...d.marks.map(m => [m.at, m.why, ''])].sort((a, b) => a[0] - b[0]).map(([t, ...x]) => [clock(t), ...x]) }),
   draw(c, d) {
-    const n = d.lanes.length, g = c.frame(d.from, d.to, 1, [], ...times(d.from, d.to, c.w)), lh = c.ih / n;
+    const n = d.lanes.length, g = c.frame(d.from, d.to, 1, [], ...times(d.from, d.to, c.w)), lh = Math.min(26, c.ih / n);
     g.append(h('line', { class: 'axis', x1: c.o.left, x2: c.w - 10, y1: half(c.o.top + c.ih), y2: half(c.o.top + c.ih) }));
     d.lanes.forEach((l, i) => {
       const y = c.o.top + i * lh, inside = l.bars.filter(b => b[1] >= d.from && b[0] <= d.to).map(b => [Math.max(b[0], d.from), Math.min(b[1], d.to), b[2], b]);

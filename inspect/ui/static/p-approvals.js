@@ -8,7 +8,7 @@ export const load = () => fetched();
 
 export default function approvals(root, p, go) {
   const list = h('ul', { class: 'alist', role: 'listbox', 'aria-label': 'Calls that wait', tabindex: 0 }), detail = h('div', { class: 'adetail' });
-  let sel = null, taken = null, changed = 0, keys = null;
+  let sel = null, taken = null, changed = -1e9, keys = null;
   const items = () => world.approvals || [];
   const moved = () => { changed = performance.now(); };
   const settling = () => performance.now() - changed < 400; // the list has just moved under the finger
@@ -17,7 +17,7 @@ export default function approvals(root, p, go) {
     set(list, items().map(a => h('li', { role: 'option', id: place(a), 'aria-selected': a === sel, class: 'aitem', on: { click: () => { if (!settling()) { sel = a; taken = null; draw(); } } } }, h('span', { class: 'r-person' }, glyph('person')), h('b', { class: 'nm' }, a.task || a.title || a.session), h('span', { class: 'n dim age', title: exact(a.at) }, live(() => dur(now() - Date.parse(a.at)))), h('code', { class: 'brief' }, a.tool + ' ' + (a.input ? brief(a.tool, a.input) : '')))), world.decided.slice(0, 5).map(d => h('li', { class: 'aitem was', role: 'option', 'aria-disabled': true, 'aria-selected': false }, glyph(d.gone ? 'over' : d.ok ? 'good' : 'bad'), h('b', { class: 'nm' }, d.call.task || d.call.session), h('span', { class: 'n dim age' }, clock(d.at)), h('span', { class: 'dim brief' }, said(d)))));
     sel && !taken ? list.setAttribute('aria-activedescendant', place(sel)) : list.removeAttribute('aria-activedescendant');
   };
-  const said = d => d.gone ? 'the call is gone' : (d.ok ? 'allowed' : 'denied') + ' by ' + (d.by === world.who ? 'you' : d.by) + (d.reason ? ': ' + d.reason : '');
+  const said = d => d.gone ? 'answered elsewhere, or gone' : (d.ok ? 'allowed' : 'denied') + ' by ' + (d.by === world.who ? 'you' : d.by) + (d.reason ? ': ' + d.reason : '');
   const draw = () => {
     const other = world.decided.find(d => d.call === sel);
     if (other) taken = other; // stays in view: the selection never jumps to another call
@@ -43,7 +43,7 @@ export default function approvals(root, p, go) {
   const drawTaken = () => {
     keys = null;
     const next = act('Next call', '', () => { sel = null; taken = null; draw(); list.focus(); }, '', true);
-    set(detail, h('div', { class: 'empty' }, glyph(taken.gone ? 'over' : taken.ok ? 'good' : 'bad'), h('b', {}, taken.gone ? 'This call is gone' : `${taken.by} has ${taken.ok ? 'allowed' : 'denied'} this call`), h('p', {}, taken.reason ? '“' + taken.reason + '” ' : '', taken.gone ? 'Its task or session is over.' : 'One answer counts. Nothing of yours was sent.'), h('pre', { class: 'cmd' }, sel.input?.command || sel.tool), next));
+    set(detail, h('div', { class: 'empty' }, glyph(taken.gone ? 'over' : taken.ok ? 'good' : 'bad'), h('b', {}, taken.gone ? 'This call does not wait any more' : `${taken.by} has ${taken.ok ? 'allowed' : 'denied'} this call`), h('p', {}, taken.reason ? '“' + taken.reason + '” ' : '', taken.gone ? 'It was answered elsewhere, withdrawn, or its task is over.' : 'One answer counts. Nothing of yours was sent.'), h('pre', { class: 'cmd' }, sel.input?.command || sel.tool), next));
   };
   const drawDetail = () => {
     if (!sel) { keys = null; return set(detail, empty('Nothing waits for a person', 'Calls that no rule decides appear here, oldest first. You can leave the page open: the title shows their number.')); }
@@ -66,7 +66,7 @@ export default function approvals(root, p, go) {
     if (hold) why.push(['process', live(() => hold > now() ? 'kept for ' + dur(hold - now()) + ' more; an answer now goes to the agent at once' : 'given back ' + dur(now() - hold) + ' ago; an answer resumes the session, and the model must make the same call again')]);
     if (a.cwd) why.push(['directory', h('code', {}, a.cwd)]);
     if (before.length) why.push(['before', h('div', { class: 'quote' }, before.map(b => h('p', {}, b)))]);
-    why.push(['call', input == null ? [h('span', { class: 'dim' }, 'Its input is not shown: this window was opened without Access.Content. '), 'id ', h('code', {}, a.id.slice(0, 8))] : h('details', { class: 'fold' }, h('summary', {}, 'whole input · id ', h('code', {}, a.id.slice(0, 8))), h('pre', {}, JSON.stringify(input, null, 2)))]);
+    why.push(['call', input == null ? [h('span', { class: 'dim' }, 'Its input is not shown: this window was opened without Access.Content. '), 'id ', h('code', {}, a.id.split(':').at(-1).slice(0, 8))] : h('details', { class: 'fold' }, h('summary', {}, 'whole input · id ', h('code', {}, a.id.split(':').at(-1).slice(0, 8))), h('pre', {}, JSON.stringify(input, null, 2)))]);
     set(detail, h('header', {}, h('h2', {}, h('code', {}, a.tool)), h('span', { class: 'dim' }, 'of '), a.session ? h('a', { class: 'nm', href: '#/sessions/' + seg(a.session) }, a.task || a.session) : h('b', { class: 'nm' }, a.task), a.job ? h('a', { class: 'dim nm', href: '#/jobs/' + seg(a.job) }, a.job) : null, h('span', { class: 'dim n' }, a.attempt > 1 ? 'attempt ' + a.attempt : ''), h('span', { class: 'grow' }), h('span', { class: 'n', title: exact(a.at) }, 'waits ', live(() => dur(now() - Date.parse(a.at))))),
       input?.command ? h('pre', { class: 'cmd sh big-cmd' }, input.command) : null, patch ? diff(patch) : null, input != null && !input.command && !patch ? h('pre', { class: 'cmd' }, JSON.stringify(input, null, 2)) : null, input?.description ? h('p', { class: 'said' }, h('span', { class: 'dim' }, 'The model says: '), input.description) : null,
       h('dl', { class: 'why' }, why.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))),

@@ -81,6 +81,7 @@ export default function session(root, p, go, data) {
     if (!d.messages?.length) return set(tx.box, tx.none = empty('No message yet', s.state === 'passivated' ? 'The session sleeps since ' + clock(new Date(s.state_since)) + '. It wakes with the next message.' : 'Messages appear here as they come.'));
     tx.show(d.messages, d.more);
     if (s.state === 'failed') tx.row('cutline r-bad', s.state_since, glyph('bad'), h('span', {}, s.error || 'The session has failed.'));
+    tx.pin();
   };
   fill(data.tx);
   const fresh = calm(async () => { try { Object.assign(s, await one(s.id)); drawHead(); drawActs(); } catch { /* it has ended: the page stays as it was */ } }, 2000);
@@ -95,7 +96,7 @@ export default function session(root, p, go, data) {
       if (type === 'event' && d.session === s.id) { drawEvs(); fresh(); life(); }
       if (type === 'session') { const r = d.rows.find(x => x.id === s.id); if (r) { const was = s.state; Object.assign(s, r, { waits: r.wait ? [r.wait, ...s.waits.slice(1)] : [], actors: s.actors }); drawHead(); fresh(); if (was !== s.state) life(); } }
       if (type === 'gone' && d.ids?.includes(s.id)) { s.state = 'closed'; s.waits = []; s.pid = 0; drawHead(); }
-      if (type === 'actor' && d.session === s.id) { const a = s.actors.find(x => x.name.split('#')[0] === d.name.split('#')[0]); if (a) { Object.assign(a, { state: d.state, restarts: d.restarts ?? a.restarts, last_failure: d.last_failure || a.last_failure }); if (d.incarnation) a.name = a.name.split('#')[0] + '#' + d.incarnation; } drawActs(); fresh(); }
+      if (type === 'actor' && d.session === s.id) { const a = s.actors.find(x => x.name.split('#')[0] === d.name.split('#')[0]); if (a) { Object.assign(a, { state: d.state, last_failure: d.last_failure || a.last_failure }); if (d.state === 'running' && d.restarts != null) a.restarts = d.restarts; if (d.state === 'running' && d.incarnation) a.name = a.name.split('#')[0] + '#' + d.incarnation; } drawActs(); fresh(); }
       if (type === 'message' && d.session === s.id) tx.add(mine(d));
       if (type === 'delta' && d.session === s.id) { mine(); tx.delta(d.seq, d.text); }
     },

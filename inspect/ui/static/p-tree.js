@@ -19,6 +19,8 @@ export default function tree(root, p, go, chosen) {
     return [...rank, ...[...by.keys()].filter(s => !rank.includes(s))].filter(s => by.has(s)).map(s => by.get(s));
   };
   let sel = chosen || groups().flatMap(g => g.sessions).find(s => s.actors.length > 1) || null, at = 0, rows = [];
+  const listed = sel && groups().flatMap(g => g.sessions).find(s => s.id === sel.id);
+  if (listed) sel = Object.assign(listed, sel); // one object for each session
   if (sel) { open.add('s:' + sel.id); open.add('g:' + sel.state); }
 
   const model = () => {
@@ -81,7 +83,7 @@ export default function tree(root, p, go, chosen) {
     if (!a) return fresh(s);
     const key = s.id + base(e.name), q = queues.get(key) || [], state = e.state || 'running';
     if (!queues.has(key)) queues.set(key, q);
-    if (state === 'running' && (e.restarts ?? 0) > a.restarts && !q.length && a.state === 'running') q.push({ ...e, state: 'crashed', restarts: a.restarts, incarnation: 0 }, { ...e, state: 'restarting', restarts: a.restarts, incarnation: 0 });
+    if (state === 'running' && (e.restarts ?? 0) > a.restarts && !q.length && a.state === 'running') q.push({ ...e, state: 'crashed' }, { ...e, state: 'restarting' });
     q.push({ ...e, state });
     if (!q.busy) step(s, a, q);
   };
@@ -91,8 +93,8 @@ export default function tree(root, p, go, chosen) {
     const reborn = e.state === 'running' && a.state !== 'running';
     a.state = e.state;
     if (e.last_failure) a.last_failure = e.last_failure;
-    if (e.restarts != null) { s.hurt += e.restarts - a.restarts; a.restarts = e.restarts; }
-    if (e.incarnation) a.name = base(a.name) + '#' + e.incarnation;
+    if (e.state === 'running' && e.restarts != null) { s.hurt += e.restarts - a.restarts; a.restarts = e.restarts; }
+    if (e.state === 'running' && e.incarnation) a.name = base(a.name) + '#' + e.incarnation;
     if (reborn) { a.born = performance.now(); a.handled = 0; a.depth = 0; }
     redraw(rows.findIndex(r => r.actor === a)); redraw(rows.findIndex(r => r.s === s && !r.actor));
     const i = rows.findIndex(r => r.actor === a);

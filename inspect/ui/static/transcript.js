@@ -111,7 +111,7 @@ export class Transcript {
     t.live = this.live(() => t.done ?? (t.at ? dur(this.now() - t.at) : ''));
     set(end, t.live);
   }
-  gate(t, gate) { const denied = gate.denied || /^denied/.test(gate.text || gate); set(t.gates, glyph(denied ? 'person' : 'good'), gate.text || gate); return denied; }
+  gate(t, gate) { const denied = gate.denied || /^denied/.test(gate.text || gate); set(t.gates, glyph(denied ? 'person' : 'good'), h('span', {}, gate.text || gate)); return denied; }
   result(b, m) {
     const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x.type === 'text') ? b.content.map(x => x.text).join('\n') : text(b.content);
     if (!t) return;
