@@ -131,7 +131,7 @@ func (p *page) open(t *testing.T, route string) {
 }
 
 // inert requires that text is text: no element came from it, and no control character is in the
-// page. What can be used has a name.
+// page. Each control has a name.
 func (p *page) inert(t *testing.T) {
 	t.Helper()
 	assert.Zero(t, eval[int](t, p, `document.querySelectorAll("main img, main script, main style, main [onclick], main [onerror]").length`))
