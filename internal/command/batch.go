@@ -64,6 +64,9 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 			return c.usage(&usageError{problem: s.inTerms(err.Error())})
 		}
 	}
+	if s.asJSON && (s.batch.dryRun || job.Sample > 0) {
+		return c.usage(&usageError{"--json is for the summary of a whole job", "leave it out with --dry-run and --estimate"})
+	}
 	if s.batch.dryRun {
 		if code := c.print(plan); code != exitOK || job.Sample == 0 {
 			return code
@@ -289,7 +292,13 @@ func (s *settings) summary(c *console, p fleet.Progress, failed error, sig os.Si
 		text += fmt.Sprintf("; %s %s denied", shown.Count(p.Denied, "call of tools"), shown.Verb(p.Denied, "was", "were"))
 	}
 	text += "\n"
-	if report := filepath.Join(s.batch.job.Out, "report.html"); writtenSince(report, p.Started) {
+	if s.asJSON {
+		raw, err := os.ReadFile(filepath.Join(s.batch.job.Out, "summary.json"))
+		if err != nil {
+			c.note("there is no summary: %v", err)
+		}
+		text = string(raw)
+	} else if report := filepath.Join(s.batch.job.Out, "report.html"); writtenSince(report, p.Started) {
 		text += report + "\n"
 	}
 	if err := c.text(text); err != nil {

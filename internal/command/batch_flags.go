@@ -140,6 +140,7 @@ func batchOutputFlags() []flagSpec {
 		{name: "dry-run", short: "n", help: "check everything and print the plan; starts and writes nothing, except with --estimate", set: on(func(s *settings) *bool { return &s.batch.dryRun })},
 		{name: "estimate", arg: "N", help: "run N of the tasks, which costs what they cost, and print what all would use; --resume then runs the others", set: number(1, func(s *settings) *int { return &s.batch.job.Sample })},
 		{name: "events", arg: "FILE", help: "append what happens to this file, a JSON object on each line", set: text(func(s *settings) *string { return &s.batch.events })},
+		{name: "json", help: "print what summary.json has in place of the summary; not with --dry-run and --estimate", set: on(func(s *settings) *bool { return &s.asJSON })},
 		{name: "quiet", short: "q", help: "print only the summary and errors", set: on(func(s *settings) *bool { return &s.quiet })},
 		{name: "inspect", help: "show the sessions to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
 		{name: "no-control", help: "open no socket in --out for troupe ctl", set: on(func(s *settings) *bool { return &s.batch.noControl })},

@@ -210,6 +210,7 @@ func (a *app) command(s *settings, use, short string, p page, do action) *cobra.
 		if err := s.complete(); err != nil {
 			return err
 		}
+		a.console.quiet = s.quiet
 		a.code = do(cmd.Context(), a.process, a.console, s)
 		return nil
 	}}

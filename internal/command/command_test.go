@@ -113,7 +113,7 @@ func (w *world) run(args ...string) int {
 // commandLine are the settings that the arguments of a command say, or what is wrong with them.
 func commandLine(t *testing.T, p page, args []string, finish func(*settings) error) (got *settings, err error) {
 	t.Helper()
-	a := &app{}
+	a := &app{console: &console{}}
 	cmd := a.command(a.settings(), "run", "", p, func(_ context.Context, _ process, _ *console, s *settings) int {
 		got, err = s, finish(s)
 		return exitOK

@@ -25,6 +25,7 @@ type console struct {
 	out            io.Writer
 	outTTY, errTTY bool
 	color          bool    // on stderr
+	quiet          bool    // without remarks and progress
 	editor         *editor // of the lines that are typed; nil without one
 
 	errMu sync.Mutex
@@ -207,6 +208,33 @@ func (c *console) note(format string, args ...any) {
 	case <-written:
 	case <-limit.C:
 	}
+}
+
+// remark writes a line about the command that is not an error, unless --quiet was given.
+func (c *console) remark(format string, args ...any) {
+	if !c.quiet {
+		c.note(format, args...)
+	}
+}
+
+// aside writes a line that belongs to a remark.
+func (c *console) aside(format string, args ...any) {
+	if !c.quiet {
+		c.say(format, args...)
+	}
+}
+
+// patience is how long something may take before a person at a terminal reads what it is.
+const patience = time.Second
+
+// working has a person at a terminal read what takes so long, if it takes longer than patience. The
+// caller calls done at its end.
+func (c *console) working(on string) (done func()) {
+	if c.quiet || !c.errTTY {
+		return func() {}
+	}
+	timer := time.AfterFunc(patience, func() { c.say("%s\n", c.paint(dim, on+"…")) })
+	return func() { timer.Stop() }
 }
 
 // usage reports a mistake in the arguments.

@@ -21,6 +21,7 @@ import (
 func ctlFlags() []flagSpec {
 	return []flagSpec{
 		jsonFlag(),
+		remarksFlag(),
 		helpFlag(),
 	}
 }
@@ -185,13 +186,15 @@ func ctlSend(ctx context.Context, c *console, dir string, cmd control.Command) i
 		return ctlFailed(c, dir, err)
 	}
 	if offline {
-		c.note("%s: no process runs the job, so this is in its journal, and troupe batch --resume obeys", printable(name))
+		c.remark("%s: no process runs the job, so this is in its journal, and troupe batch --resume obeys", printable(name))
 	}
 	return exitOK
 }
 
 func (s *settings) ctlShow(ctx context.Context, c *console, dir string, over bool) int {
+	done := c.working("reading the job")
 	j, err := control.Read(ctx, dir)
+	done()
 	if err != nil {
 		return ctlFailed(c, dir, err)
 	}

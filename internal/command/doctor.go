@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,11 @@ this machine. It prints no secret.
 
 With --nats, or the variable TROUPE_NATS: whether the servers there keep jobs of many machines as they
 should.
-`, groups: []flagGroup{{"Flags", []flagSpec{jsonFlag(), helpFlag()}}, {"Servers of jobs on many machines", append(serverFlags(), systemFlag())}}, end: `
+`, groups: []flagGroup{{"Flags", []flagSpec{
+		jsonFlag(),
+		{name: "quiet", short: "q", help: "print only what is missing or wrong", set: on(func(s *settings) *bool { return &s.quiet })},
+		helpFlag(),
+	}}, {"Servers of jobs on many machines", append(serverFlags(), systemFlag())}}, end: `
 Exit codes: 0 nothing is a problem, 1 something is, 2 a mistake in the arguments, 7 the output could
 not be written.
 `}
@@ -99,7 +104,12 @@ func doctorCommand(ctx context.Context, p process, c *console, s *settings) int 
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
+	done := c.working("asking the agents for their versions")
 	found := examine(ctx, s.checks(), &examined{getenv: p.getenv, s: s, machines: p.machines})
+	done()
+	if s.quiet && !s.asJSON {
+		found = slices.DeleteFunc(found, func(f finding) bool { return f.State == fine })
+	}
 	code := exitOK
 	for _, f := range found {
 		if f.State == problem {

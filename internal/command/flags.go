@@ -34,6 +34,11 @@ func jsonFlag() flagSpec {
 	return flagSpec{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}
 }
 
+// remarksFlag is for commands that have remarks on stderr.
+func remarksFlag() flagSpec {
+	return flagSpec{name: "quiet", short: "q", help: "print no remarks on stderr, only errors", set: on(func(s *settings) *bool { return &s.quiet })}
+}
+
 // switched is the value that pflag gives to a switch without one. No argument of a process has it.
 const switched = "\x00"
 

@@ -10,7 +10,7 @@ import (
 )
 
 func jobsFlags() []flagSpec {
-	return append(serverFlags(), flagSpec{name: "json", help: "print JSON", set: on(func(s *settings) *bool { return &s.asJSON })}, helpFlag())
+	return append(serverFlags(), jsonFlag(), helpFlag())
 }
 
 func jobsPage() page {

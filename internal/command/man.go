@@ -125,7 +125,7 @@ func writeManFlag(b *strings.Builder, f flagSpec) {
 }
 
 // writeProse writes the text of a help: paragraphs, of which those that are set in keep their lines.
-// first is the section of what has none.
+// first is the section of text without a title.
 func writeProse(b *strings.Builder, text, first string) {
 	section := func(title string) {
 		fmt.Fprintf(b, ".SH %q\n", title)

@@ -17,6 +17,7 @@ import (
 func planFlags() []flagSpec {
 	return []flagSpec{
 		flagSpec{name: "output", short: "o", arg: "FORM", help: "text or json; default: text"}.of(func(s *settings) *string { return &s.output }, outputText, outputJSON),
+		{name: "json", help: "the same as --output json", set: func(s *settings, _ string) error { s.output = outputJSON; return nil }},
 		helpFlag(),
 	}
 }
@@ -77,7 +78,7 @@ func optionsRun(ctx context.Context, p process, c *console, own, s *settings) in
 		help := optionsPage()
 		return c.print(help.String())
 	}
-	if slices.ContainsFunc(own.given, func(f givenFlag) bool { return f.name != "output" }) {
+	if slices.ContainsFunc(own.given, func(f givenFlag) bool { return f.name != "output" && f.name != "json" }) {
 		return c.usage(optionsPrompt())
 	}
 	err := cmp.Or(own.complete(), s.completeSession())

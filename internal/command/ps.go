@@ -40,7 +40,9 @@ func psCommand(ctx context.Context, p process, c *console, s *settings) int {
 
 // list prints what troupe ps prints.
 func (s *settings) list(ctx context.Context, c *console) int {
+	done := c.working("asking the programs that show their sessions")
 	reports, err := s.ask(ctx)
+	done()
 	code := exitOK
 	if err != nil { // of some hosts; the others are printed
 		c.note("%s", printable(err.Error()))
@@ -60,7 +62,7 @@ func (s *settings) list(ctx context.Context, c *console) int {
 	} else {
 		text, err = s.reportsText(reports)
 		if len(reports) == 0 && code == exitOK {
-			c.note(nobodyShows)
+			c.remark(nobodyShows)
 		}
 	}
 	if err != nil {

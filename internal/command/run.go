@@ -139,6 +139,7 @@ func (r *runner) playPrompt(ctx context.Context, w *watch) outcome {
 }
 
 func (r *runner) connect(w *watch) error {
+	defer r.console.working("starting the agent " + r.settings.agent)()
 	if err := r.client.Connect(w.early); err != nil {
 		return &startFailure{err}
 	}

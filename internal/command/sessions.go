@@ -76,6 +76,7 @@ func restCommands() []restCommand {
 		}, tagSession},
 		{"rewind", "ID UUID", "restore the files that tools changed to their state at a prompt", 2, 2, []flagSpec{
 			{name: "yes", short: "y", help: "change the files; without it they are only listed", set: on(func(s *settings) *bool { return &s.yes })},
+			asJSON,
 		}, rewindSession},
 		{"delete", "ID", "delete a session", 1, 1, []flagSpec{
 			{name: "yes", short: "y", help: "required: nothing brings a session back", set: on(func(s *settings) *bool { return &s.yes })},
@@ -94,6 +95,7 @@ func restFlags() []flagSpec {
 		flagSpec{name: "agent", short: "a", arg: "NAME", help: "whose sessions: claude, qoder or embedded; default: claude"}.of(func(s *settings) *string { return &s.agent }, "claude", "qoder", embedded.Name),
 		{name: "cwd", short: "C", arg: "DIR", help: "only the sessions of this directory and of the other worktrees of its repository; default: of all directories", set: text(func(s *settings) *string { return &s.opts.Cwd })},
 		{name: "store", arg: "DIR", help: "the sessions of the session store in this directory, for --cwd or else the working directory; default: those of this machine", set: text(func(s *settings) *string { return &s.rest.store })},
+		remarksFlag(),
 		helpFlag(),
 	}
 }
@@ -186,6 +188,7 @@ func (s *settings) runRest(ctx context.Context, p process, c *console, r *restCo
 	if err != nil {
 		return c.usage(err)
 	}
+	defer c.working("reading sessions")()
 	if r.least > 0 {
 		s.words[0], err = fullID(ctx, all, s.words[0])
 	}
@@ -273,14 +276,14 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		return nil, nil, err
 	}
 	if n, reports := f.Damaged(); n > 0 {
-		c.note("%d of %s of %s cannot be read; the first one is line %d (%s)", n, shown.Count(f.Lines(), "line"), cmp.Or(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
+		c.remark("%d of %s of %s cannot be read; the first one is line %d (%s)", n, shown.Count(f.Lines(), "line"), cmp.Or(f.Path, "the stored session"), reports[0].Line, reports[0].Kind)
 	}
 	switch {
 	case s.rest.subagent != "":
 		return all.SubagentMessages(ctx, id, s.rest.subagent, transcript.ShownOptions{}), f, nil
 	case !s.rest.resumed:
 		if f.HasMark() {
-			c.note("the file begins with a byte order mark, and its first line is left out, as the vendor's SDK does; --resumed shows it as the agent reads it")
+			c.remark("the file begins with a byte order mark, and its first line is left out, as the vendor's SDK does; --resumed shows it as the agent reads it")
 		}
 		if r, err := f.Resumed(); err == nil { // cycles are reported in every format
 			noteHealed(c, r)
@@ -293,7 +296,7 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 		return nil, nil, err
 	}
 	if r.NewerBranch != "" {
-		c.note("the agent would resume an older branch; a newer one ends with message %s", r.NewerBranch)
+		c.remark("the agent would resume an older branch; a newer one ends with message %s", r.NewerBranch)
 	}
 	noteHealed(c, r)
 	return r.Messages(), f, nil
@@ -302,10 +305,10 @@ func (s *settings) conversation(ctx context.Context, c *console, all *transcript
 // noteHealed reports messages whose parents do not form a chain.
 func noteHealed(c *console, r *transcript.Resumption) {
 	if r.Circles > 0 {
-		c.note("%s of parents in the file, which leads back to its own beginning in a circle; each is read from its first message", shown.Count(r.Circles, "chain"))
+		c.remark("%s of parents in the file, which leads back to its own beginning in a circle; each is read from its first message", shown.Count(r.Circles, "chain"))
 	}
 	for _, h := range r.Healed {
-		c.note("the parent of message %s is not in the file, or leads back to it in a circle; the agent joins it to message %s", printable(h.UUID), printable(h.JoinedTo))
+		c.remark("the parent of message %s is not in the file, or leads back to it in a circle; the agent joins it to message %s", printable(h.UUID), printable(h.JoinedTo))
 	}
 }
 
@@ -393,6 +396,13 @@ func rewindSession(ctx context.Context, c *console, s *settings, all *transcript
 	if err != nil {
 		return err
 	}
+	if s.asJSON {
+		text, err := asJSONText(rewoundOf(r, s.yes))
+		if err != nil {
+			return err
+		}
+		return c.write(text)
+	}
 	for _, f := range r.Files {
 		row := fmt.Sprintf("%-7s %s", f.Action, f.Path)
 		if f.Why != "" {
@@ -403,15 +413,37 @@ func rewindSession(ctx context.Context, c *console, s *settings, all *transcript
 		}
 	}
 	if len(r.Commands) > 0 {
-		c.note("what these commands changed cannot be restored:")
+		c.remark("what these commands changed cannot be restored:")
 		for _, command := range r.Commands {
-			c.say("  %s\n", brief(command))
+			c.aside("  %s\n", brief(command))
 		}
 	}
 	if !s.yes {
-		c.note("nothing was changed; --yes restores the files")
+		c.remark("nothing was changed; --yes restores the files")
 	}
 	return nil
+}
+
+// rewound is the JSON form of a rewind.
+type rewound struct {
+	Changed bool          `json:"changed"` // false: the files are only listed
+	Files   []rewoundFile `json:"files"`
+	// Commands are shell commands whose changes cannot be restored.
+	Commands []string `json:"commands"`
+}
+
+type rewoundFile struct {
+	Path   string                  `json:"path"`
+	Action transcript.RewindAction `json:"action"`
+	Why    string                  `json:"why,omitempty"`
+}
+
+func rewoundOf(r *transcript.Rewound, changed bool) rewound {
+	out := rewound{Changed: changed, Files: []rewoundFile{}, Commands: append([]string{}, r.Commands...)}
+	for _, f := range r.Files {
+		out.Files = append(out.Files, rewoundFile{f.Path, f.Action, f.Why})
+	}
+	return out
 }
 
 func deleteSession(ctx context.Context, _ *console, s *settings, all *transcript.Sessions) error {

@@ -40,6 +40,6 @@ func importSession(ctx context.Context, c *console, s *settings, all *transcript
 	if done.Damaged > 0 {
 		c.note("%s that cannot be read %s left out", shown.Count(done.Damaged, "line"), shown.Verb(done.Damaged, "was", "were"))
 	}
-	c.note("%s %s imported, as session %s of project %s", shown.Count(done.Entries, "entry"), shown.Verb(done.Entries, "was", "were"), printable(done.Key.Session), printable(done.Key.Project))
+	c.remark("%s %s imported, as session %s of project %s", shown.Count(done.Entries, "entry"), shown.Verb(done.Entries, "was", "were"), printable(done.Key.Session), printable(done.Key.Project))
 	return nil
 }

@@ -103,6 +103,7 @@ func agentFlags() []flagSpec {
 func outputFlags() []flagSpec {
 	return []flagSpec{
 		flagSpec{name: "output", short: "o", arg: "FORM", help: "text (as it is written), json (one object at the end), or stream-json (each message of the agent); default: text"}.of(func(s *settings) *string { return &s.output }, outputText, outputJSON, outputStream),
+		{name: "json", help: "the same as --output json", set: func(s *settings, _ string) error { s.output = outputJSON; return nil }},
 		{name: "partial", help: "with stream-json: also prints messages while they are written", set: on(func(s *settings) *bool { return &s.partial })},
 		{name: "quiet", short: "q", help: "do not print tool calls and remarks on stderr", set: on(func(s *settings) *bool { return &s.quiet })},
 	}

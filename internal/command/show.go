@@ -43,6 +43,7 @@ func (s *settings) show(rt *runtime.Runtime, p process, c *console) (unshow func
 func viewFlags(json bool) []flagSpec {
 	flags := []flagSpec{
 		{name: "socket", arg: "FILE", help: "ask the program that listens on this socket, instead of all programs of yours", set: text(func(s *settings) *string { return &s.socket })},
+		remarksFlag(),
 		helpFlag(),
 	}
 	if json {
