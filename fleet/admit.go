@@ -95,11 +95,25 @@ func (s *source) admit(ctx context.Context, entries []*entry, last bool) error {
 		if errors.Is(err, queue.ErrOtherHash) {
 			err = fmt.Errorf("%w (%w)", ErrOtherTasks, err)
 		}
+		if err == nil {
+			err = s.announce(in.past)
+		}
 		if err != nil {
 			return &queueError{err}
 		}
 	}
 	s.post(in)
+	return nil
+}
+
+// announce gives the queue the tickets that the journal knows: a requeue may be from a time when no
+// program ran, or the queue may be another one.
+func (s *source) announce(past map[string]*node) error {
+	for _, d := range requeues(past, s.worker, s.clock.Now()) {
+		if err := s.job.Queue.Decide(s.calls, d); err != nil && !errors.Is(err, queue.ErrDecided) {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -96,6 +96,12 @@ func (h *Handle) Approvals() []Approval {
 // that the journal cannot be written.
 func (h *Handle) Decide(ctx context.Context, id string, allow bool, reason string) error {
 	b := h.b
+	if b.worker != "" {
+		reply := kernel.NewPromise[struct{}]()
+		b.post(answers{id, allow, reason, reply})
+		_, err := reply.Wait(ctx, b.exec)
+		return err
+	}
 	found, err := question(b.env, func(to *kernel.Promise[Approval]) note { return deciding{id, to} })
 	if err != nil {
 		return err

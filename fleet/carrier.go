@@ -96,7 +96,9 @@ func (c *carrier) recordsOf(batch []work) (all []journal.Record) {
 		case canceling:
 			add(kindCanceled, e.id, 0, struct{}{})
 		case requeued:
-			add(kindRequeued, e.id, 0, struct{}{})
+			add(kindRequeued, e.id, 0, requeuedRecord{e.number})
+		case answering:
+			add(kindDecided, e.task, e.attempt, e.record)
 		}
 	}
 	return all
@@ -122,6 +124,8 @@ func (c *carrier) perform(ctx context.Context, w work, failed error) {
 		}
 	case claim:
 		c.exec.Go(func() { c.post(c.shared.claim(e)) })
+	case decide:
+		c.exec.Go(func() { c.post(recorded{e.Decision, c.job.Queue.Decide(c.calls, e.Decision), e.reply}) })
 	case clearUp:
 		c.spaces.clearUp(e, failed)
 	case runAgain:

@@ -10,7 +10,8 @@ import (
 // Pause stops new attempts until [Handle.Unpause]; running attempts continue. The number of
 // [Handle.Retune] stays. A job that is resumed by another process is not paused. Pause waits
 // for nothing, so it may be called from Job.OnEvent; Progress says at once that the job is
-// paused, and a start that is being decided may still follow.
+// paused, and a start that is being decided may still follow. With Job.Queue only this program
+// pauses; [Decide] pauses all of them.
 func (h *Handle) Pause() { h.pause(true) }
 
 // Unpause ends a [Handle.Pause].
@@ -27,6 +28,9 @@ func (h *Handle) pause(on bool) {
 // matches [ErrNoTask], [ErrTaskOver] or [ErrJobOver], or says that the journal cannot be
 // written. Canceling a canceled task is not an error. It waits for the job, so
 // Job.OnEvent must not call it, nor Requeue.
+//
+// With Job.Queue the decision is in the queue, and the program that has the task obeys it; the
+// error may also be that of the queue. A result that the queue has before counts.
 func (h *Handle) CancelTask(ctx context.Context, id string) error {
 	return h.steer(ctx, id, steerCancel)
 }
@@ -47,7 +51,7 @@ func (h *Handle) Requeue(ctx context.Context, id string) error {
 
 func (h *Handle) steer(ctx context.Context, id string, what steer) error {
 	reply := kernel.NewPromise[struct{}]()
-	h.b.post(steered{id, what, reply})
+	h.b.post(steered{id: id, what: what, reply: reply})
 	if _, err := reply.Wait(ctx, h.b.exec); err != nil {
 		return fmt.Errorf("task %q: %w", id, err)
 	}
@@ -61,5 +65,11 @@ func tooLate(in input) {
 		answered{to: in.reply, err: ErrJobOver}.settle(nil)
 	case leased:
 		in.reply.Fail(ErrJobOver)
+	case ordered:
+		in.reply.Resolve(struct{}{})
+	case answers:
+		answered{to: in.reply, err: ErrJobOver}.settle(nil)
+	case recorded: // it is durable, and obeyed by the next program
+		answered{to: in.reply, err: in.failed()}.settle(nil)
 	}
 }

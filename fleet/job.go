@@ -96,8 +96,9 @@ type Job struct {
 	// a separate directory Out. Each task runs in one of them, with all of its attempts, and
 	// each program has all results. A program that loses the lease of a task kills the agent's
 	// processes at once, and its result is void. Limits such as Concurrency and FailOn hold for
-	// each program. CancelTask, Requeue and Amend decide for this program alone. Not for
-	// [Stream]. nil: the tasks are this program's alone.
+	// each program. CancelTask, Requeue and Handle.Decide decide for all of them, and so does
+	// [Decide] without any of them; what Amend requeues, the others learn when this program
+	// resumes. Not for [Stream]. nil: the tasks are this program's alone.
 	Queue queue.Queue
 	// Share says what this program does for the job of Queue. Default: "", which is [ShareAll].
 	Share Share

@@ -50,18 +50,25 @@ type machine struct {
 	unread  []*node  // whose result no reader has had
 	remarks map[string]bool
 
-	more    bool      // tasks may be added
-	stopped *Stop     // nothing starts any more
-	told    bool      // an event has said so
-	failure *Stop     // an error of the job's own
-	cause   error     // of it
-	warned  bool      // of the budget
-	paused  bool      // nothing starts until a resume
-	pausing bool      // as Pause and Resume want it
-	single  bool      // what runs may be what hosts die of
-	left    bool      // the account
-	alarm   time.Time // of the last setAlarm
-	halted  bool
+	more    bool  // tasks may be added
+	stopped *Stop // nothing starts any more
+	told    bool  // an event has said so
+	failure *Stop // an error of the job's own
+	cause   error // of it
+	warned  bool  // of the budget
+	paused  bool  // nothing starts until a resume
+	// Of decisions in the queue.
+	decided  map[string]bool // by id: it was obeyed
+	expected map[string]bool // by id: the queue has it, and it has not come back yet
+	ordering int             // that the queue is asked to keep
+	current  bool            // what the queue had when this program came has come
+	halts    bool            // the last decision is a pause
+	haltsAll bool            // and nothing starts
+	pausing  bool            // as Pause and Resume want it
+	single   bool            // what runs may be what hosts die of
+	left     bool            // the account
+	alarm    time.Time       // of the last setAlarm
+	halted   bool
 	// replaces: it is in the place of a machine that cannot be trusted any more.
 	replaces bool
 	final    bool  // no more results
@@ -301,11 +308,16 @@ func (m *machine) settle(now time.Time, out []effect) []effect {
 	for m.rest.Len() > 0 && !m.rest[0].due.After(now) {
 		n, _ := heap.Pop(&m.rest).(*node)
 		n.state = nodeReady
+		if s := n.sentence; s != nil && m.stopped == nil {
+			n.sentence = nil
+			out = m.close(n, s.status, s.why, true, out)
+			continue
+		}
 		heap.Push(&m.ready, n)
 	}
 	wants := false
 starting:
-	for m.stopped == nil && !m.paused && m.rules.share != ShareSubmit && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
+	for m.mayStart() && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
 		n := m.first()
 		switch {
 		case m.quarantines(n) != "":
@@ -341,7 +353,8 @@ starting:
 			m.left = true
 			m.account.Leave()
 		}
-		if m.halted = m.claiming+m.clearing+m.after == 0; m.halted {
+		m.halted = m.claiming+m.clearing+m.after+m.ordering == 0 && (m.stopped != nil || !m.shared() || m.current && len(m.expected) == 0)
+		if m.halted {
 			out = append(out, halt{})
 		}
 	}

@@ -49,13 +49,30 @@ func (n *node) asking() bool {
 func (m *machine) approvals() []Approval {
 	var all []Approval
 	for _, n := range m.order {
-		for _, c := range n.calls {
-			if c.state == askWaits && !c.hidden && !c.taken && n.result == nil {
-				all = append(all, c.Approval)
+		all = append(all, n.waitingCalls()...)
+	}
+	slices.SortStableFunc(all, func(a, b Approval) int { return a.At.Compare(b.At) })
+	return all
+}
+
+// waitingCalls are the calls of a task that wait for a person, here or in another program.
+func (n *node) waitingCalls() []Approval {
+	if n.result != nil {
+		return nil
+	}
+	var all []Approval
+	for _, c := range n.calls {
+		if _, decided := n.answers[c.ID]; c.state == askWaits && !c.hidden && !c.taken && !decided {
+			all = append(all, c.Approval)
+		}
+	}
+	if n.tenure == nil {
+		for _, a := range n.left.Approvals {
+			if _, decided := n.answers[a.ID]; !decided && n.find(a.ID) == nil {
+				all = append(all, a)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Approval) int { return a.At.Compare(b.At) })
 	return all
 }
 
@@ -82,6 +99,9 @@ func (m *machine) called(id string, a Approval) (asking, []effect) {
 		}
 		found = &call{Approval: a, hidden: true}
 		n.calls = append(n.calls, found)
+		if d, decided := n.answers[a.ID]; decided { // while another program had the task
+			found.decide(d.Allow, d.Reason)
+		}
 	}
 	var out []effect
 	if found.resolved == nil {

@@ -37,6 +37,12 @@ func (in paused) step(m *machine, out []effect) []effect {
 	return append(out, pausing(in))
 }
 
+// mayStart reports whether attempts may start at all. A program that shares a job first learns
+// what the others have done and what was decided.
+func (m *machine) mayStart() bool {
+	return m.stopped == nil && !m.paused && !m.haltsAll && m.rules.share != ShareSubmit && (m.current || !m.shared())
+}
+
 func (in steered) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	var err error
@@ -46,8 +52,21 @@ func (in steered) step(m *machine, out []effect) []effect {
 	case n.state == nodeClaims:
 		n.later = append(n.later, in)
 		return out
+	case m.shared() && !in.ordered:
+		if in.what == steerRequeue || n.state != nodeOver {
+			op := opCancel
+			if in.what == steerRequeue {
+				op = opRequeue
+			}
+			return m.decides(op, n, in.reply, out)
+		}
+		if n.status != Canceled {
+			err = ErrTaskOver
+		}
+	case in.what == steerRequeue && in.ordered:
+		out = m.requeueTo(n, in.number, m.admit(n, out))
 	case in.what == steerRequeue:
-		out = m.requeue(n, m.admit(n, out))
+		out = m.requeue(n, out)
 	case n.state == nodeRuns:
 		if n.asked != steerCancel {
 			n.asked = steerCancel
@@ -65,6 +84,41 @@ func (in steered) step(m *machine, out []effect) []effect {
 	return append(out, answered{in.reply, err})
 }
 
+// requeueTo lets a task of a shared job begin anew, under another ticket. All programs do so,
+// where the task stands there.
+func (m *machine) requeueTo(n *node, number int, out []effect) []effect {
+	if n.requeued >= number {
+		return out
+	}
+	if n.tenure != nil && n.state != nodeRuns {
+		out = append(out, disarm{n.id}, release{n.tenure.Lease})
+		n.tenure = nil
+	}
+	from := len(out)
+	if n.requeued = number; n.result != nil || n.unkept != nil { // requeue counts it
+		n.requeued--
+	}
+	switch {
+	case n.state == nodeOver, n.state == nodeRuns, n.begun():
+		out = m.requeue(n, out)
+	default:
+		out = append(out, requeued{id: n.id})
+	}
+	n.requeued = number
+	for i, e := range out[from:] {
+		if r, ok := e.(requeued); ok && r.id == n.id {
+			r.number = number
+			out[from+i] = r
+		}
+	}
+	if n.ahead != nil && n.ahead.number == number { // it is over already
+		result := n.ahead.result
+		n.ahead = nil
+		out = foreign{n.ticket(), result}.step(m, out)
+	}
+	return out
+}
+
 // requeue lets a task begin anew. One that was never started is in the queue already.
 func (m *machine) requeue(n *node, out []effect) []effect {
 	switch {
@@ -79,7 +133,7 @@ func (m *machine) requeue(n *node, out []effect) []effect {
 	case n.state == nodeRuns:
 		n.asked = steerRequeue
 		n.reset()
-		out = append(out, requeued{n.id, true})
+		out = append(out, requeued{id: n.id, runs: true})
 	case n.begun():
 		m.unqueue(n)
 		n.reset()
@@ -98,6 +152,10 @@ func (m *machine) obey(n *node, out []effect) []effect {
 		return m.close(n, Canceled, whyCanceled, true, out)
 	}
 	n.next = launch{mode: modeFresh}
+	if n.tenure != nil && m.shared() { // of the ticket that is void
+		out = append(out, disarm{n.id}, release{n.tenure.Lease})
+		n.tenure = nil
+	}
 	return m.enqueue(n, append(out, m.again(n, n.due, false)))
 }
 
@@ -117,6 +175,8 @@ func (m *machine) reopen(n *node, out []effect) []effect {
 		d.waits++
 		switch {
 		case d.begun():
+		case d.state == nodeOver && d.status == Skipped && m.shared():
+			out = m.decides(opRequeue, d, nil, out)
 		case d.state == nodeOver && d.status == Skipped:
 			out = m.reopen(d, out)
 		case d.state == nodeClaims && d.ending.status == Skipped:

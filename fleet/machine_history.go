@@ -85,7 +85,12 @@ func (h *history) apply(rec *journal.Record) error {
 	case kindCanceled:
 		k.canceled = true
 	case kindRequeued:
+		var r requeuedRecord
+		if err := decode(&r); err != nil {
+			return err
+		}
 		k.void()
+		k.requeued = max(k.requeued, r.Number)
 	case kindTurn:
 		var t turnRecord
 		if err := decode(&t); err != nil {

@@ -457,7 +457,7 @@ func TestAfterATaskThatBeginsAnew(t *testing.T) {
 		t.Parallel()
 		p := begin(t)
 		require.Equal(t, []string{"a"}, launched(requeue(p, "a")))
-		assert.Equal(t, []effect{requeued{"b", true}, answered{}}, requeue(p, "b"))
+		assert.Equal(t, []effect{requeued{id: "b", runs: true}, answered{}}, requeue(p, "b"))
 		assert.Equal(t, []effect{again{id: "b", due: now}}, bare(end(p, "b")))
 		assert.Equal(t, []string{"b"}, launched(end(p, "a")))
 	})

@@ -66,8 +66,13 @@ type node struct {
 	abroad    bool         // its result is another program's, and only how it ended is kept
 	// The journal does not have the task: this program has had nothing to do with it.
 	unadmitted bool
-	ending     *ending // what the queue is asked about
-	doubtful   uint64  // the fence of a result of which it is not known whether the queue has it
+	ending     *ending                  // what the queue is asked about
+	ahead      *ahead                   // the result of a ticket that the task will have
+	answers    map[string]decidedRecord // to calls, also of other programs; by their ids
+	noted      Usage                    // the part of usage that the queue knows
+	left       TaskNote                 // of the program that has the task, or had it last
+	sentence   *sentence                // how it ends once no other program has it
+	doubtful   uint64                   // the fence of a result of which it is not known whether the queue has it
 
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died
@@ -119,6 +124,18 @@ type tenure struct {
 	sent time.Time // when the request was, that it was granted or extended by
 }
 
+// sentence is how a task ends without an attempt.
+type sentence struct {
+	status Status
+	why    string
+}
+
+// ahead is a result of a ticket that a decision will make, which has not come yet.
+type ahead struct {
+	number int
+	result *TaskResult
+}
+
 // ending is what the queue is asked about.
 type ending struct {
 	ended
@@ -150,6 +167,7 @@ func (n *node) reset() {
 	n.paid.add(n.usage)
 	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false
 	n.free, n.deaths, n.troubled, n.partial, n.calls = 0, 0, time.Time{}, partial{}, nil
+	n.answers, n.noted, n.left, n.sentence = nil, Usage{}, TaskNote{}, nil
 }
 
 // counts reports whether a task that is over has failed, for Job.FailOn.

@@ -18,7 +18,7 @@ type change struct {
 // conclude makes the result of a task that is over.
 func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect {
 	if n.foreign != nil && n.ending == nil && m.rules.share == ShareWork {
-		return n.abroadWith(n.foreign, out)
+		return m.abroad(n, n.foreign, out)
 	}
 	out = m.admit(n, out)
 	e := finish{id: n.id, status: s, why: why}
@@ -50,15 +50,16 @@ func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect
 	return append(out, e)
 }
 
-// abroadWith keeps how a task ended that another program has run. Templates need its texts.
-func (n *node) abroadWith(r *TaskResult, out []effect) []effect {
+// abroad keeps how a task ended that another program has run. Templates need its texts.
+func (m *machine) abroad(n *node, r *TaskResult, out []effect) []effect {
 	kept := &TaskResult{ID: r.ID, Status: r.Status, Family: r.Family, Usage: r.Usage, Requeued: n.requeued, Fence: r.Fence, Worker: r.Worker, Ended: r.Ended}
 	if len(n.dependents) > 0 {
 		all := *r
 		kept = &all
 		kept.Requeued, kept.OnAccept = n.requeued, nil
 	}
-	n.result, n.abroad = kept, true
+	n.unkept, n.abroad = kept, true
+	m.pending = append(m.pending, change{n, kept})
 	n.report, n.foreign, n.fence = nil, nil, 0
 	if n.tenure != nil {
 		n.tenure = nil
@@ -129,7 +130,9 @@ func (m *machine) written() {
 		if n.result = c.result; n.unkept == c.result {
 			n.unkept = nil
 		}
-		m.unread = append(m.unread, n)
+		if !n.abroad {
+			m.unread = append(m.unread, n)
+		}
 	}
 	m.pending = nil
 }
@@ -241,7 +244,7 @@ func (m *machine) results() (all []*TaskResult) {
 func (m *machine) progress(now time.Time) Progress {
 	p := Progress{
 		Total: len(m.order), ByStatus: map[Status]int{}, Usage: m.usage, Started: m.rules.began, Stop: m.stopped, Limit: m.limit(),
-		Parked: m.parked, Outage: m.outages.what(), Paused: m.pausing, Starved: m.gauge.starved(now),
+		Parked: m.parked, Outage: m.outages.what(), Paused: m.pausing || m.haltsAll, Starved: m.gauge.starved(now),
 	}
 	for _, n := range m.order {
 		if n.result != nil {

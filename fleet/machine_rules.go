@@ -56,7 +56,7 @@ type rules struct {
 type waker interface{ Wake() }
 
 func newMachine(r rules) *machine {
-	m := &machine{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, more: true, fence: r.fence}
+	m := &machine{rules: r, nodes: map[string]*node{}, busy: map[string]bool{}, held: map[string][]*node{}, decided: map[string]bool{}, expected: map[string]bool{}, more: true, fence: r.fence}
 	m.outages = outages{patience: r.patience, rand: r.rand}
 	if m.rules.account == nil {
 		m.rules.account = new(runtime.Account)

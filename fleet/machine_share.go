@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"container/heap"
-	"strings"
 	"time"
 )
 
@@ -12,8 +11,8 @@ const pollLease = time.Minute
 
 // named is the task of a ticket that is valid, or nil.
 func (m *machine) named(ticket string) *node {
-	id, _, _ := strings.Cut(ticket, "#")
-	if n := m.nodes[id]; n != nil && n.ticket() == ticket {
+	id, requeued := splitTicket(ticket)
+	if n := m.nodes[id]; n != nil && n.requeued == requeued {
 		return n
 	}
 	return nil
@@ -145,6 +144,13 @@ func (in claimed) step(m *machine, out []effect) []effect {
 	case end.ran:
 		n.foreign = nil
 		out = m.end(m.now, end.ended, end.status, out)
+	case in.lost && n.foreign != nil: // so that all programs say the same
+		n.ending = nil
+		out = m.close(n, n.foreign.Status, "", true, out)
+	case in.lost && end.status != Skipped: // another program has the task: it ends it, or gives it back
+		n.ending, n.state, n.due, n.away = nil, nodeRests, m.now.Add(pollLease), true
+		n.sentence = &sentence{end.status, end.why}
+		heap.Push(&m.rest, n)
 	default:
 		n.foreign = nil
 		out = m.close(n, end.status, end.why, true, out)
@@ -230,14 +236,31 @@ func (in taken) step(m *machine, out []effect) []effect {
 // this one offers its own is news; the echo of the own is not.
 func (m *machine) knows(ticket, worker string, fence uint64) bool {
 	n := m.named(ticket)
-	if n == nil || n.state == nodeOver || n.foreign != nil || n.result != nil || n.unkept != nil {
+	if n == nil {
+		return m.before(ticket) == nil
+	}
+	if n.state == nodeOver || n.foreign != nil { // a result of a task that is not over is void
 		return true
 	}
 	return n.doubtful != 0 && n.doubtful == fence || n.ending != nil && (n.ending.fence == fence || !n.ending.ran && worker == m.rules.worker)
 }
 
+// before is the task of a ticket that it will have once a decision has come; or nil.
+func (m *machine) before(ticket string) *node {
+	id, requeued := splitTicket(ticket)
+	if n := m.nodes[id]; n != nil && requeued > n.requeued && (n.ahead == nil || n.ahead.number < requeued) {
+		return n
+	}
+	return nil
+}
+
 // finishedElsewhere ends a task with the result of another program.
 func (in foreign) step(m *machine, out []effect) []effect {
+	if n := m.before(in.ticket); n != nil {
+		_, number := splitTicket(in.ticket)
+		n.ahead = &ahead{number, in.result}
+		return out
+	}
 	if m.knows(in.ticket, in.result.Worker, in.result.Fence) {
 		return out
 	}

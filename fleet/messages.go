@@ -64,6 +64,9 @@ type (
 		id    string
 		what  steer
 		reply *kernel.Promise[struct{}] // nil if no caller waits
+		// ordered: the queue has the decision; number is that of the ticket a requeue makes.
+		ordered bool
+		number  int
 	}
 	// decided: a person has decided about a call. failed: that could not be written.
 	decided struct {
@@ -233,8 +236,9 @@ type (
 	// requeued: the task begins anew. Its result is void, and the attempt that is under way
 	// ends.
 	requeued struct {
-		id   string
-		runs bool
+		id     string
+		runs   bool
+		number int // of its ticket, if the queue has the decision
 	}
 	// answered: the decision is taken.
 	answered struct {

@@ -40,6 +40,9 @@ type (
 		Until time.Time `json:"until"`
 		Why   string    `json:"why"`
 	}
+	requeuedRecord struct {
+		Number int `json:"number,omitempty"` // of the ticket, in a job that programs share
+	}
 	admittedRecord struct {
 		Hash string `json:"hash"`
 	}

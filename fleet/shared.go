@@ -141,8 +141,15 @@ func (s *shared) begin() {
 
 // heed sends the machine a change of another program.
 func (s *shared) heed(ctx context.Context, c queue.Change) error {
+	if c.Decision != nil { // what follows is about a job that has obeyed it
+		obeyed := kernel.NewPromise[struct{}]()
+		s.post(ordered{*c.Decision, obeyed})
+		_, _ = obeyed.Wait(ctx, s.exec)
+		return nil
+	}
 	switch c.State {
-	case "", queue.Current: // a decision
+	case queue.Current:
+		s.post(caughtUp{})
 		return nil
 	case queue.Free:
 		s.post(freed{c.Task})
