@@ -312,7 +312,6 @@ func noRoomOn(t *testing.T, nc *nats.Conn) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, f.Put(ctx, "small", strings.NewReader("x")))
-	noise := func(n int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), n) }
 	require.ErrorIs(t, f.Put(ctx, "large", noise(8<<20)), ErrFull)
 	_, err = f.Get(ctx, "large")
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -336,6 +335,9 @@ func noRoomOn(t *testing.T, nc *nats.Conn) {
 		require.NoError(t, q.Finish(ctx, leases[task], blank(size)), task)
 	}
 }
+
+// noise cannot be compressed.
+func noise(size int64) io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{1}), size) }
 
 func blank(size int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", size) + `"`) }
 

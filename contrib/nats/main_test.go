@@ -24,10 +24,16 @@ import (
 // nodeEnv makes this program a server of a cluster: number, first port, directory.
 const nodeEnv = "TROUPE_NATS_TEST_NODE"
 
+// roles are what this program is instead of tests, by a variable of its environment, which they get.
+var roles = map[string]func(value string){nodeEnv: node}
+
 func TestMain(m *testing.M) {
-	if v := os.Getenv(nodeEnv); v != "" {
-		node(strings.Split(v, ","))
-		return
+	for variable, run := range roles {
+		if v := os.Getenv(variable); v != "" {
+			_ = os.Unsetenv(variable) // it is not its children's
+			run(v)
+			return
+		}
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
@@ -36,7 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func node(v []string) {
+func node(value string) {
+	v := strings.Split(value, ",")
 	base, _ := strconv.Atoi(v[1])
 	i, err := strconv.Atoi(v[0])
 	if err != nil {
@@ -121,24 +128,61 @@ func (p inProcess) InProcessConn() (net.Conn, error) {
 // three are three servers, each a process.
 func three(t *testing.T) servers {
 	t.Helper()
-	const base = 15222
-	dir := t.TempDir()
-	var urls []string
-	for i := range 3 {
-		process(t, i, base, dir)
-		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", base+i))
-	}
+	_, urls := cluster(t, 15222)
 	return func(t *testing.T, n *network) *nats.Conn {
 		t.Helper()
-		var nc *nats.Conn
-		require.Eventually(t, func() bool {
-			var err error
-			nc, err = Connect(strings.Join(urls, ","), nats.SetCustomDialer(n))
-			return err == nil
-		}, 20*time.Second, 50*time.Millisecond)
-		t.Cleanup(nc.Close)
-		return nc
+		return reach(t, urls, nats.SetCustomDialer(n))
 	}
+}
+
+// clustered are three servers, each a process.
+type clustered struct {
+	base int
+	dir  string
+	all  [3]*exec.Cmd
+}
+
+func cluster(t *testing.T, base int) (c *clustered, urls string) {
+	t.Helper()
+	c = &clustered{base: base, dir: t.TempDir()}
+	var all []string
+	for i := range 3 {
+		c.start(t, i)
+		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", base+i))
+	}
+	return c, strings.Join(all, ",")
+}
+
+func (c *clustered) start(t *testing.T, i int) {
+	t.Helper()
+	c.all[i] = process(t, i, c.base, c.dir)
+}
+
+func (c *clustered) kill(t *testing.T, i int) {
+	t.Helper()
+	require.NoError(t, c.all[i].Process.Kill())
+	_ = c.all[i].Wait()
+}
+
+// reach connects to servers that may still start.
+func reach(t *testing.T, urls string, options ...nats.Option) (nc *nats.Conn) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		nc, err = Connect(urls, options...)
+		return err == nil
+	}, 20*time.Second, 50*time.Millisecond)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+// freePort is a port that nothing listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // network is what a connection goes over.
@@ -247,5 +291,14 @@ func onlyFull(t *testing.T) {
 	t.Helper()
 	if os.Getenv("TROUPE_FULL") == "" {
 		t.Skip("TROUPE_FULL is not set")
+	}
+}
+
+// processes skips what starts many processes in a build with the race detector: it is the programs
+// that meet there, and each would need three times as long.
+func processes(t *testing.T) {
+	t.Helper()
+	if raced && os.Getenv("TROUPE_FULL") == "" {
+		t.Skip("it runs without the race detector")
 	}
 }

@@ -155,23 +155,12 @@ func TestAResultAtTheLimit(t *testing.T) {
 // were made meanwhile end.
 func TestAServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
+	port := freePort(t)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	dir, cfg := t.TempDir(), Config{Job: job(), TTL: time.Minute}
 	server := process(t, "alone", port, dir)
-	connect := func() (nc *nats.Conn) {
-		require.Eventually(t, func() bool {
-			var err error
-			nc, err = Connect(fmt.Sprintf("nats://127.0.0.1:%d", port))
-			return err == nil
-		}, 20*time.Second, 20*time.Millisecond)
-		t.Cleanup(nc.Close)
-		return nc
-	}
+	connect := func() *nats.Conn { return reach(t, fmt.Sprintf("nats://127.0.0.1:%d", port)) }
 	a, b := opened(t, connect(), cfg), opened(t, connect(), cfg)
 	require.NoError(t, a.Offer(ctx, queue.Offer{Task: "over", Hash: "h"}, queue.Offer{Task: "held", Hash: "h"}, queue.Offer{Task: "free", Hash: "h"}))
 	results := make(chan queue.Change, 3)
@@ -198,7 +187,7 @@ func TestAServerIsKilledAndComesBack(t *testing.T) {
 	}()
 	process(t, "alone", port, dir)
 	require.NoError(t, <-extended)
-	_, err = b.Lease(ctx, "held", "w2")
+	_, err := b.Lease(ctx, "held", "w2")
 	require.ErrorAs(t, err, new(*queue.LeasedError))
 	require.NoError(t, a.Finish(ctx, held, json.RawMessage(`{"n":2}`)))
 	free := lease(b, "free")

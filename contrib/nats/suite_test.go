@@ -23,7 +23,7 @@ func TestOneServer(t *testing.T) {
 
 func TestThreeServers(t *testing.T) {
 	t.Parallel()
-	onlyFull(t)
+	processes(t)
 	conformance(t, three(t))
 }
 

@@ -206,7 +206,7 @@ func slowWatch(t *testing.T, q Queue) {
 	slow := make(chan struct{})
 	seen := map[string]int{}
 	begun, ended := make(chan struct{}), make(chan error, 1)
-	ctx, stop := context.WithTimeout(t.Context(), patience/2) //troupe:seam a test of a queue, which no simulation runs
+	ctx, stop := context.WithTimeout(t.Context(), 2*patience) //troupe:seam a test of a queue, which no simulation runs
 	defer stop()
 	offer(t, q, "first")
 	other := q.again(t)

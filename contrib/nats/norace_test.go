@@ -1,0 +1,5 @@
+//go:build !race
+
+package troupenats
+
+const raced = false
