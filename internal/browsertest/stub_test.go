@@ -29,6 +29,7 @@ type stub struct {
 	*httptest.Server
 	seed *rand.Rand
 	now  time.Time
+	evil string // is in all names and texts that an agent chooses
 
 	mu        sync.Mutex
 	readers   map[chan string]string // with the session that each one reads
@@ -55,7 +56,12 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 // serve starts a stub with sessions, and a job of tasks if there are any.
 func serve(t *testing.T, sessions, tasks int) *stub {
 	t.Helper()
-	s := &stub{seed: rand.New(rand.NewPCG(20261126, 1)), now: time.Now(), readers: map[chan string]string{}, steer: true, content: true, answers: map[string]int{}, messages: map[string][]object{}}
+	return serveWith(t, hostile, sessions, tasks)
+}
+
+func serveWith(t *testing.T, evil string, sessions, tasks int) *stub {
+	t.Helper()
+	s := &stub{evil: evil, seed: rand.New(rand.NewPCG(20261126, 1)), now: time.Now(), readers: map[chan string]string{}, steer: true, content: true, answers: map[string]int{}, messages: map[string][]object{}}
 	s.fill(sessions)
 	if tasks > 0 {
 		s.work(tasks)
@@ -75,7 +81,7 @@ func serve(t *testing.T, sessions, tasks int) *stub {
 			}
 			v := answer(r)
 			if v == nil {
-				http.Error(w, "there is nothing with this name: "+hostile, http.StatusNotFound)
+				http.Error(w, "there is nothing with this name: "+s.evil, http.StatusNotFound)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
@@ -112,7 +118,7 @@ var states = []struct {
 func (s *stub) fill(n int) {
 	named := []object{
 		{"id": "6y7evp9o8sye0", "state": "running", "title": "billing-invoice", "labels": object{"job": "errors-1.24", "team": "payments"}, "restarts": 3, "turns": 41, "usd": 1.87, "wait": object{"what": "turn running", "since": s.ago(74 * time.Second), "limit_ms": 1800000, "set_by": "Limits.Stall"}, "waits": 2},
-		{"id": "x55hostile0ne", "state": "failed", "title": hostile, "labels": object{hostile: hostile}, "error": hostile, "turns": 3, "usd": .1},
+		{"id": "x55hostile0ne", "state": "failed", "title": s.evil, "labels": object{s.evil: s.evil}, "error": s.evil, "turns": 3, "usd": .1},
 		{"id": "q3hd81xk0w2va", "state": "recovering", "title": "ledger-core", "labels": object{"job": "errors-1.24", "team": "ledger"}, "restarts": 3, "turns": 14, "usd": .42, "wait": object{"what": "start of the agent", "since": s.ago(2 * time.Second), "limit_ms": 300000, "set_by": "Limits.Start"}},
 	}
 	for i := range n {
@@ -155,7 +161,7 @@ func (s *stub) fill(n int) {
 // work makes a job.
 func (s *stub) work(n int) {
 	started, done := s.now.Add(-161*time.Minute), n*83/100
-	errors := [][2]string{{"rejected", "verify: go test ./... : FAIL TestWrapKeepsStack: want stack frame main.run, got none"}, {"rejected", "verify: go vet: internal/store/tx.go:88: result of fmt.Errorf call not used"}, {"timed_out", "no result within 10m (Task.Timeout)"}, {"max_turns", "error_max_turns: 60 turns"}, {"suspicious", "ExpectChange: nothing was changed"}, {"failed", hostile}, {"overloaded", "API 529 overloaded_error after 10 tries"}, {"crashed", "signal: killed; stderr: FATAL ERROR: heap out of memory"}, {"over_budget", "task budget: $0.50 of $0.50"}, {"skipped", "After: task proto-gen was not accepted"}}
+	errors := [][2]string{{"rejected", "verify: go test ./... : FAIL TestWrapKeepsStack: want stack frame main.run, got none"}, {"rejected", "verify: go vet: internal/store/tx.go:88: result of fmt.Errorf call not used"}, {"timed_out", "no result within 10m (Task.Timeout)"}, {"max_turns", "error_max_turns: 60 turns"}, {"suspicious", "ExpectChange: nothing was changed"}, {"failed", s.evil}, {"overloaded", "API 529 overloaded_error after 10 tries"}, {"crashed", "signal: killed; stderr: FATAL ERROR: heap out of memory"}, {"over_budget", "task budget: $0.50 of $0.50"}, {"skipped", "After: task proto-gen was not accepted"}}
 	by, usd := map[string]int{}, 0.0
 	for i := range n {
 		o := object{"id": fmt.Sprintf("%s-%s-%04d", pick(s, "billing", "ledger", "search", "auth", "catalog", "export"), pick(s, "core", "api", "tests", "cli"), i), "state": "queued", "attempts": 0, "usage": object{"usd": 0, "turns": 0, "wall": "0s"}, "tags": []string{pick(s, "growth", "identity", "payments", "search", "platform", "billing")}}
@@ -180,15 +186,15 @@ func (s *stub) work(n int) {
 	}
 	if n > 40 {
 		s.tasks[done]["id"], s.tasks[done]["session"], s.tasks[done]["since"] = "billing-invoice", "6y7evp9o8sye0", s.ago(312*time.Second)
-		s.tasks[1]["id"] = hostile + "1"
-		for i, task := range []string{"auth-middleware", "search-index", hostile} {
+		s.tasks[1]["id"] = s.evil + "1"
+		for i, task := range []string{"auth-middleware", "search-index", s.evil} {
 			s.tasks[n-3+i]["id"], s.tasks[n-3+i]["state"], s.tasks[n-3+i]["doing"], s.tasks[n-3+i]["attempts"] = task, "waiting", "approval", 1
 		}
 	}
 	s.approvals = []object{
 		{"id": "4be1c09d77f2a6103c55e8b1", "job": "errors-1.24", "task": "auth-middleware", "attempt": 1, "session": "b5914de1k2m3n", "tool": "Bash", "input": object{"command": "rm -rf ./vendor && go mod tidy && git add -A", "description": "Remove vendored pkg/errors and tidy the module"}, "at": s.ago(252 * time.Second), "answer": true, "rule": "Bash(rm *)", "rule_from": "Options.Policy.Ask[2]", "reason": "An ask rule of the policy names this call.", "hold_until": s.ago(192 * time.Second), "said": "Tests pass without the vendor directory. I remove it, so that the old import cannot come back."},
 		{"id": "91d0e7a2c4b85f6021aa9e3d", "job": "errors-1.24", "task": "search-index", "attempt": 1, "tool": "Edit", "input": object{"file_path": "internal/search/index.go", "old_string": "\tf, err := os.Open(path)\n\tif err != nil {\n\t\treturn errors.Wrapf(err, \"open %s\", path)\n\t}", "new_string": "\tf, err := os.Open(path)\n\tif err != nil {\n\t\treturn fmt.Errorf(\"open %s: %w\", path, err)\n\t}"}, "at": s.ago(38 * time.Second), "answer": true, "hold_until": stamp(s.now.Add(22 * time.Second)), "said": "The two call sites of errors.Wrapf are left."},
-		{"id": "77aa", "job": "errors-1.24", "task": hostile, "attempt": 1, "tool": "mcp__tracker__close\u202e", "input": object{"issue": hostile}, "at": s.ago(11 * time.Second), "answer": true, "said": hostile},
+		{"id": "77aa", "job": "errors-1.24", "task": s.evil, "attempt": 1, "tool": "mcp__tracker__close\u202e", "input": object{"issue": s.evil}, "at": s.ago(11 * time.Second), "answer": true, "said": s.evil},
 	}
 	pace := []object{}
 	last := 2
@@ -258,7 +264,7 @@ func (s *stub) whole(row object) object {
 			actor("callbacks#1", 0, 0, 88, "")
 			actor("callbacks/hooks#1", 0, 0, 61, "")
 			actor("callbacks/permission#2", 1, 0, 14, "permission callback panicked: nil map")
-			actor("callbacks/mcp#1", 0, 1, 33, hostile)
+			actor("callbacks/mcp#1", 0, 1, 33, s.evil)
 		}
 	}
 	o["actors"] = actors
@@ -306,11 +312,11 @@ func (s *stub) tree(r *http.Request) any {
 		accounts = []object{
 			{"label": "claude 3f9c12", "limit": 48, "paced": true, "fixed": true, "working": 47, "jobs": 1, "waiting": 1, "starved": false, "parked_until": "0001-01-01T00:00:00Z", "parked_why": "", "changes": changes},
 			{"label": "claude team-b", "limit": 12, "paced": true, "working": 0, "jobs": 2, "waiting": 2, "parked_until": stamp(s.now.Add(43 * time.Minute)), "parked_why": "5-hour window is spent; resets 13:24", "changes": []object{{"at": s.ago(83 * time.Minute), "from": 8, "to": 12, "why": "4 rounds went well"}, {"at": s.ago(40 * time.Minute), "from": 12, "to": 6, "why": "the API is overloaded: 429"}, {"at": s.ago(15 * time.Minute), "from": 6, "to": 12, "why": "6 rounds went well"}}},
-			{"label": hostile, "limit": 0, "working": 311, "jobs": 0, "waiting": 0, "starved": true, "parked_until": "0001-01-01T00:00:00Z", "parked_why": hostile, "changes": []object{}},
+			{"label": s.evil, "limit": 0, "working": 311, "jobs": 0, "waiting": 0, "starved": true, "parked_until": "0001-01-01T00:00:00Z", "parked_why": s.evil, "changes": []object{}},
 		}
 		breakers = []object{
 			{"kind": "agent", "name": "/opt/agents/claude-next", "state": "open", "since": s.ago(42 * time.Second), "failures": 7, "last_failure": "exit status 127: /opt/agents/claude-next: cannot execute: required file not found", "next_probe": stamp(s.now.Add(9 * time.Second)), "held": 12, "starts_per_second": 10},
-			{"kind": "mcp_server", "name": hostile, "state": "half_open", "since": s.ago(10 * time.Second), "failures": 5, "last_failure": hostile, "next_probe": "0001-01-01T00:00:00Z", "held": 2},
+			{"kind": "mcp_server", "name": s.evil, "state": "half_open", "since": s.ago(10 * time.Second), "failures": 5, "last_failure": s.evil, "next_probe": "0001-01-01T00:00:00Z", "held": 2},
 		}
 	}
 	return object{"host": object{"pid": 4242, "program": "fleetd"}, "groups": groups, "tree": object{"at": stamp(time.Now()), "dead_letters": 3, "large_lines": 2097152, "large_lines_limit": 67108864, "fleet": object{"name": "fleet", "state": "running", "handled": 181200, "restarts": 0, "depth": 0, "last_failure": ""}, "accounts": accounts, "breakers": breakers}}
@@ -405,7 +411,7 @@ func (s *stub) talk(at func(sec int) string) []object {
 	}
 }
 
-// said are the messages of a session. The one that is hostile has hostile text everywhere; others
+// said are the messages of a session. The hostile one has such text everywhere; others
 // have a thousand messages.
 func (s *stub) said(id string) []object {
 	if l := s.messages[id]; l != nil {
@@ -420,10 +426,10 @@ func (s *stub) said(id string) []object {
 		}
 	case "x55hostile0ne":
 		l = []object{
-			{"seq": 1, "at": ago(9), "type": "user", "message": object{"role": "user", "content": hostile}},
-			{"seq": 2, "at": ago(8), "type": "assistant", "message": object{"role": "assistant", "content": []object{{"type": "text", "text": hostile}, {"type": "thinking", "thinking": hostile}, {"type": "tool_use", "id": "h", "name": hostile, "input": object{hostile: hostile, "file_path": hostile, "old_string": hostile, "new_string": hostile + "2"}}}}},
-			{"seq": 3, "at": ago(7), "type": "user", "gate": object{"text": hostile}, "message": object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "h", "content": hostile, "is_error": true}}}},
-			{"seq": 4, "at": ago(6), "type": "restart", "text": hostile},
+			{"seq": 1, "at": ago(9), "type": "user", "message": object{"role": "user", "content": s.evil}},
+			{"seq": 2, "at": ago(8), "type": "assistant", "message": object{"role": "assistant", "content": []object{{"type": "text", "text": s.evil}, {"type": "thinking", "thinking": s.evil}, {"type": "tool_use", "id": "h", "name": s.evil, "input": object{s.evil: s.evil, "file_path": s.evil, "old_string": s.evil, "new_string": s.evil + "2"}}}}},
+			{"seq": 3, "at": ago(7), "type": "user", "gate": object{"text": s.evil}, "message": object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": "h", "content": s.evil, "is_error": true}}}},
+			{"seq": 4, "at": ago(6), "type": "restart", "text": s.evil},
 		}
 	default:
 		l = nil
@@ -466,7 +472,7 @@ func (s *stub) timeline(r *http.Request) any {
 	case o == nil:
 		return nil
 	case o["id"] == "x55hostile0ne":
-		return object{"from": s.ago(time.Minute), "lanes": []object{{"name": "turns", "bars": []object{bar(50, 10, hostile)}}}, "marks": []object{{"at": s.ago(20 * time.Second), "why": hostile, "kind": "crash"}}}
+		return object{"from": s.ago(time.Minute), "lanes": []object{{"name": "turns", "bars": []object{bar(50, 10, s.evil)}}}, "marks": []object{{"at": s.ago(20 * time.Second), "why": s.evil, "kind": "crash"}}}
 	case o["id"] != "6y7evp9o8sye0": // hundreds of turns
 		turns, tools := []object{}, []object{}
 		for i := range 600 {
@@ -489,7 +495,7 @@ func (s *stub) timeline(r *http.Request) any {
 func (s *stub) options(r *http.Request) any {
 	o := object{"model": "claude-sonnet-4-5", "permissionMode": "default", "maxTurns": 60, "maxBudgetUsd": 2.5, "allowedTools": []string{"Read", "Edit(./**)", "Bash(go test *)"}, "env": object{"ANTHROPIC_API_KEY": "•••• set", "GOFLAGS": "-mod=mod"}, "limits": object{"Stall": "30m", "Control": "60s"}}
 	if r.PathValue("id") == "x55hostile0ne" {
-		o = object{hostile: hostile, "list": []string{hostile}}
+		o = object{s.evil: s.evil, "list": []string{s.evil}}
 	}
 	return o
 }

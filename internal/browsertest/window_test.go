@@ -3,12 +3,7 @@ package browsertest
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -138,30 +133,4 @@ func (p *page) inert(t *testing.T) {
 	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && /[\x1b\u202e]/.test(n.data)) || [...e.attributes].some(a => /[\x1b\u202e]/.test(a.value))).map(e => e.outerHTML.slice(0, 200))`), "control characters are written as troupe ps writes them")
 	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("button, a[href], input, textarea, select, [role=grid], [role=tree], [role=listbox], nav, dialog, [role=img]")].filter(e => !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.labels?.length)).map(e => e.outerHTML.slice(0, 200))`), "what can be used has a name")
 	assert.Equal(t, "undefined", eval[string](t, p, `typeof window.hit`))
-}
-
-// TestPictures makes the pictures of the documentation: TROUPE_PICTURES is the directory.
-func TestPictures(t *testing.T) {
-	dir := os.Getenv("TROUPE_PICTURES")
-	if dir == "" {
-		t.Skip("set TROUPE_PICTURES to a directory")
-	}
-	in := browser(t)
-	s := serve(t, 10012, 6000)
-	for _, page := range pages {
-		for theme, size := range map[string][]int64{"light": {1280, 900}, "dark": {1280, 900}, "phone": {400, 800}} {
-			t.Run(page.route+" "+theme, func(t *testing.T) {
-				p := window(t, in, s, map[string]string{"light": "?theme=light", "dark": "?theme=dark", "phone": "?theme=dark"}[theme]+page.route, page.ready, size...)
-				p.until(t, fmt.Sprintf(`document.body.textContent.includes(%q)`, page.shows))
-				time.Sleep(700 * time.Millisecond)
-				var png []byte
-				require.NoError(t, chromedp.Run(p.ctx, chromedp.CaptureScreenshot(&png)))
-				name := strings.NewReplacer("#/", "", "/", "-", "errors-1.24", "one", "?s=", "-").Replace(page.route) + "-" + theme + ".png"
-				require.NoError(t, os.WriteFile(filepath.Join(dir, name), png, fs.ModePerm&0o644))
-				if len(p.problems) > 0 {
-					t.Log(page.route, theme, p.problems)
-				}
-			})
-		}
-	}
 }

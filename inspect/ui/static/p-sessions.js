@@ -12,8 +12,8 @@ const part = s => s.wait ? s.wait.limit ? (now() - s.wait.from) / s.wait.limit :
 const columns = [
   ['state', 'state', '138px', '', s => place[s.state] ?? 99],
   ['id', 'session', '118px', 'mono id', s => s.id],
-  ['title', 'title', 'minmax(170px,1fr)', 'nm', name, s => s.title || Object.keys(s.labels).length],
-  ['backend', 'agent', '56px', '', s => s.backend || '', s => s.backend],
+  ['title', 'title', 'minmax(150px,1fr)', 'nm', name, s => s.title || Object.keys(s.labels).length],
+  ['backend', 'agent', '48px', '', s => s.backend || '', s => s.backend],
   ['for', 'for', '70px', 'n', s => -Date.parse(s.state_since)],
   ['waits', 'waits for', 'minmax(176px,.8fr)', 'w', s => -part(s), s => s.wait || s.error || s.partial],
   ['turns', 'turns', '46px', 'n', s => -(s.turns || 0), s => s.turns],

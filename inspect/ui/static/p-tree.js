@@ -12,7 +12,7 @@ const short_ = n => n.slice(n.lastIndexOf('/') + 1);
 const own = (a, s) => a === s.actors[0];
 
 export default function tree(root, p, go, chosen) {
-  const open = new Set(['host', 'fleet', 'g:recovering', 'g:failed', 'g:running']);
+  const open = new Set(['host', 'fleet', 'g:recovering', 'g:running']);
   const box = h('div', { class: 'tree', role: 'tree', 'aria-label': 'Supervision tree', tabindex: 0 }), map = h('div', { class: 'map' }), log = h('ol', { class: 'events' }), side = h('section', { class: 'panel', 'aria-label': 'Selected session' });
   const groups = () => {
     const by = new Map(world.tree.groups.map(g => [g.state, g]));
