@@ -30,6 +30,7 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 	if spec.NewProgram != nil {
 		spec.Program = spec.NewProgram(s.seams())
 	}
+	spec.Options.CanUseTool = s.askedOf(spec.Options.CanUseTool)
 	in := &dialect.Input{}
 	ofPolicy, err := spec.fill(in)
 	if err != nil {

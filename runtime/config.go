@@ -10,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/backend"
 	"github.com/agent-troupe/troupe/dialect"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/supervisor"
 )
@@ -150,12 +151,22 @@ func (s *Session) RemoveMCPServer(name string) { s.core.Bridge.Remove(name) }
 type sessionKey struct{}
 
 // SessionOf returns the session of the child that ctx belongs to: the context of one of the
-// functions of a [session.Behavior], or one derived from it. It is nil for any other
-// context. The session may not be ready yet, or may be closing; its methods then wait, or
+// functions of a [session.Behavior] or of Options.CanUseTool, or one derived from it. It is
+// nil for any other context. The session may not be ready yet, or may be closing; its methods then wait, or
 // say so.
 func SessionOf(ctx context.Context) *Session {
 	s, _ := ctx.Value(sessionKey{}).(*Session)
 	return s
+}
+
+// askedOf makes the contexts of a CanUseTool those of [SessionOf].
+func (s *Session) askedOf(ask session.CanUseTool) session.CanUseTool {
+	if ask == nil {
+		return nil
+	}
+	return func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
+		return ask(context.WithValue(ctx, sessionKey{}, s), r)
+	}
 }
 
 // childContext adds the session, and what spec adds, to the contexts of its children.

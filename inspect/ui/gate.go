@@ -268,6 +268,7 @@ func (w *Window) login(rw http.ResponseWriter, r *http.Request) {
 func (w *Window) logout(rw http.ResponseWriter, _ *http.Request, from caller) {
 	if from.login != nil {
 		w.gate.leave(from.login)
+		w.hub.drop(from.login)
 	}
 	rw.Header().Set("Set-Cookie", w.gate.cookie+"=; Max-Age=0; HttpOnly; SameSite=Strict")
 	rw.WriteHeader(http.StatusNoContent)

@@ -1,125 +1,50 @@
 package ui
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 )
 
-// all returns the jobs.
-func (w *Window) all() []Job {
-	if w.cfg.Jobs == nil {
+// jobOf is the job that the path names, after a look at it. Without one it answers the
+// request.
+func (w *Window) jobOf(rw http.ResponseWriter, r *http.Request) *book {
+	b := w.find(r.PathValue("job"))
+	if b == nil {
+		missing(rw, "job")
 		return nil
 	}
-	return w.cfg.Jobs()
-}
-
-// jobOf is the job that the path names. Without one it answers the request.
-func (w *Window) jobOf(rw http.ResponseWriter, r *http.Request) (Job, bool) {
-	all := w.all()
-	at := slices.IndexFunc(all, func(j Job) bool { return j.ID() == r.PathValue("job") })
-	if at < 0 {
-		missing(rw, "job")
-		return nil, false
+	if err := b.look(r.Context()); err != nil {
+		refuse(rw, err)
+		return nil
 	}
-	return all[at], true
-}
-
-// failure is a group of tasks that have ended alike.
-type failure struct {
-	Status string `json:"status"`
-	Error  string `json:"error"`
-	Count  int    `json:"count"`
-}
-
-const (
-	maxFailures = 50 // groups, the largest first
-	maxRunning  = 50 // tasks that run, the longest first
-)
-
-// jobJSON is the summary of a job with what is counted of its tasks.
-func jobJSON(s *JobState, whole bool) (map[string]json.RawMessage, error) {
-	raw, err := json.Marshal(s.Summary)
-	if err != nil {
-		return nil, err
-	}
-	m := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, err
-	}
-	states, failed, running := map[string]int{}, map[failure]int{}, []JobTask{}
-	for i := range s.Tasks {
-		t := &s.Tasks[i]
-		states[t.State]++
-		switch {
-		case t.State == "running":
-			running = append(running, *t)
-		case t.State == "over" && t.Error != "":
-			failed[failure{Status: t.Status, Error: t.Error}]++
-		}
-	}
-	put := func(name string, v any) {
-		if raw, e := json.Marshal(v); e == nil {
-			m[name] = raw
-		} else {
-			err = e
-		}
-	}
-	put("total", len(s.Tasks))
-	put("states", states)
-	put("waiting", len(s.Approvals))
-	if !whole {
-		return m, err
-	}
-	groups := []failure{}
-	for f, n := range failed {
-		groups = append(groups, failure{f.Status, f.Error, n})
-	}
-	slices.SortFunc(groups, func(a, b failure) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Status, b.Status), strings.Compare(a.Error, b.Error))
-	})
-	put("failures", groups[:min(len(groups), maxFailures)])
-	slices.SortStableFunc(running, func(a, b JobTask) int { return a.Since.Compare(b.Since) })
-	values := make([]any, min(len(running), maxRunning))
-	for i := range values {
-		values[i] = running[i].Value
-	}
-	put("running", values)
-	return m, err
+	return b
 }
 
 func (w *Window) jobs(rw http.ResponseWriter, r *http.Request, _ caller) {
 	list := []map[string]json.RawMessage{}
-	for _, j := range w.all() {
-		s, err := j.State(r.Context())
-		if err != nil {
-			refuse(rw, err)
-			return
+	for _, b := range w.list() {
+		err := b.look(r.Context())
+		var m map[string]json.RawMessage
+		if err == nil {
+			m, err = b.json(false)
 		}
-		m, err := jobJSON(&s, false)
 		if err != nil {
 			refuse(rw, err)
 			return
 		}
 		list = append(list, m)
 	}
-	writeJSON(rw, map[string]any{"jobs": list})
+	writeJSON(rw, map[string]any{"at": w.clock.Now(), "jobs": list})
 }
 
 func (w *Window) job(rw http.ResponseWriter, r *http.Request, _ caller) {
-	j, ok := w.jobOf(rw, r)
-	if !ok {
+	b := w.jobOf(rw, r)
+	if b == nil {
 		return
 	}
-	s, err := j.State(r.Context())
-	var m map[string]json.RawMessage
-	if err == nil {
-		m, err = jobJSON(&s, true)
-	}
+	m, err := b.json(true)
 	if err != nil {
 		refuse(rw, err)
 		return
@@ -130,48 +55,36 @@ func (w *Window) job(rw http.ResponseWriter, r *http.Request, _ caller) {
 // maxTasks is the most tasks of one answer.
 const maxTasks = 500
 
-// tasks answers with a part of the tasks, and where the next part begins.
+// tasks answers with the tasks that have changed after a cursor, and where the next part
+// begins.
 func (w *Window) tasks(rw http.ResponseWriter, r *http.Request, _ caller) {
-	j, ok := w.jobOf(rw, r)
-	if !ok {
+	b := w.jobOf(rw, r)
+	if b == nil {
 		return
 	}
-	s, err := j.State(r.Context())
-	if err != nil {
-		refuse(rw, err)
-		return
-	}
-	after, _ := strconv.Atoi(r.URL.Query().Get("after")) // else from the beginning
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // else from the beginning
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	if limit < 1 || limit > maxTasks {
 		limit = maxTasks
 	}
-	after = min(max(after, 0), len(s.Tasks))
-	end := min(after+limit, len(s.Tasks))
-	part := make([]any, 0, end-after)
-	for i := range s.Tasks[after:end] {
-		part = append(part, s.Tasks[after+i].Value)
-	}
-	writeJSON(rw, map[string]any{"tasks": part, "cursor": strconv.Itoa(end), "more": end < len(s.Tasks)})
+	part, last, more := b.since(after, limit)
+	writeJSON(rw, map[string]any{"tasks": part, "cursor": strconv.FormatInt(last, 10), "more": more})
 }
 
 // waiting are the calls that wait for a person, the oldest first. Without Access.Content
 // they have nothing that the agent wrote but the name of the tool.
-func (w *Window) waiting(r *http.Request) ([]Approval, error) {
+func (w *Window) waiting() []Approval {
 	list := []Approval{}
-	for _, j := range w.all() {
-		s, err := j.State(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		for i := range s.Approvals {
-			a := s.Approvals[i]
-			a.Job, a.Answer = j.ID(), true
+	for _, a := range w.cfg.Desk.waiting() {
+		list = append(list, w.shown(a))
+	}
+	for _, b := range w.list() {
+		for _, a := range b.waiting() {
 			list = append(list, w.shown(a))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Approval) int { return a.At.Compare(b.At) })
-	return list, nil
+	return list
 }
 
 // shown is a call as this window may show it.
@@ -183,10 +96,11 @@ func (w *Window) shown(a Approval) Approval {
 }
 
 func (w *Window) approvals(rw http.ResponseWriter, r *http.Request, _ caller) {
-	list, err := w.waiting(r)
-	if err != nil {
-		refuse(rw, err)
-		return
+	for _, b := range w.list() {
+		if err := b.look(r.Context()); err != nil {
+			refuse(rw, err)
+			return
+		}
 	}
-	writeJSON(rw, map[string]any{"at": w.clock.Now().Format(time.RFC3339Nano), "approvals": list})
+	writeJSON(rw, map[string]any{"at": w.clock.Now(), "approvals": w.waiting()})
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"net/http"
 	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/inspect"
@@ -14,19 +16,27 @@ import (
 
 // row is a session in the table.
 type row struct {
-	ID          string        `json:"id"`
-	Host        string        `json:"host,omitempty"` // id of its host, where there are several
-	State       session.State `json:"state"`
-	StateSince  time.Time     `json:"state_since"`
-	Opened      time.Time     `json:"opened"`
-	Backend     string        `json:"backend"`
-	Dir         string        `json:"dir,omitempty"`
-	Restarts    int           `json:"restarts,omitempty"` // of the agent and of the actors
-	Unread      int           `json:"unread,omitempty"`
-	UnreadLimit int           `json:"unread_limit,omitempty"`
-	Partial     bool          `json:"partial,omitempty"`
-	Wait        *wait         `json:"wait,omitempty"`  // the first
-	Waits       int           `json:"waits,omitempty"` // how many there are
+	ID          string            `json:"id"`
+	Host        string            `json:"host,omitempty"` // id of its host, where there are several
+	State       session.State     `json:"state"`
+	StateSince  time.Time         `json:"state_since"`
+	Opened      time.Time         `json:"opened"`
+	Backend     string            `json:"backend"`
+	Dir         string            `json:"dir,omitempty"`
+	Title       string            `json:"title,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Job         string            `json:"job,omitempty"`
+	Task        string            `json:"task,omitempty"`
+	Turns       int               `json:"turns,omitempty"`
+	USD         float64           `json:"usd,omitempty"`
+	RSS         int64             `json:"rss,omitempty"`
+	Error       string            `json:"error,omitempty"`    // of one that has failed
+	Restarts    int               `json:"restarts,omitempty"` // of the agent and of the actors
+	Unread      int               `json:"unread,omitempty"`
+	UnreadLimit int               `json:"unread_limit,omitempty"`
+	Partial     bool              `json:"partial,omitempty"`
+	Wait        *wait             `json:"wait,omitempty"`  // the first
+	Waits       int               `json:"waits,omitempty"` // how many there are
 }
 
 // wait is a [session.Wait] with its start in place of its age.
@@ -44,19 +54,47 @@ type wait struct {
 func rowOf(t *runtime.SessionTree) row {
 	r := row{
 		ID: t.ID, State: t.State, StateSince: t.StateSince, Opened: t.Opened, Backend: t.Backend, Dir: t.Dir, Restarts: t.Restarts,
+		Title: t.Title, Labels: t.Labels, Job: t.Job, Task: t.Task, Turns: t.Turn, USD: t.Usage.USD, RSS: t.RSS, Error: t.Error,
 		Unread: t.Unread, UnreadLimit: t.UnreadLimit, Partial: t.Partial, Waits: len(t.Waits),
 	}
 	for i := range t.Actors {
 		r.Restarts += t.Actors[i].Restarts
 	}
 	if len(t.Waits) > 0 {
-		r.Wait = waitOf(t.At, &t.Waits[0])
+		r.Wait = waitOf(&t.Waits[0])
 	}
 	return r
 }
 
-func waitOf(at time.Time, w *session.Wait) *wait {
-	return &wait{What: w.What, ID: w.ID, Since: at.Add(-w.Age), LimitMS: w.Limit.Milliseconds(), SetBy: w.SetBy}
+func waitOf(w *session.Wait) *wait {
+	return &wait{What: w.What, ID: w.ID, Since: w.Since, LimitMS: w.Limit.Milliseconds(), SetBy: w.SetBy}
+}
+
+// same reports whether a page would show nothing else for the other row.
+func (r *row) same(other *row) bool {
+	a, b := *r, *other
+	a.Wait, b.Wait = nil, nil
+	a.RSS, b.RSS = 0, 0 // each look measures another number
+	return reflect.DeepEqual(a, b) && (r.Wait == nil) == (other.Wait == nil) && (r.Wait == nil || r.Wait.same(other.Wait))
+}
+
+func (w *wait) same(other *wait) bool {
+	a, b := *w, *other
+	a.Since, b.Since = time.Time{}, time.Time{}
+	return a == b && w.Since.Equal(other.Since)
+}
+
+// of is the wait outside of its row.
+func (w *wait) of(r *row) *wait {
+	one := *w
+	one.Session, one.Host = r.ID, r.Host
+	return &one
+}
+
+// compare orders waits with a limit: the one that has used most of it is first.
+func (w *wait) compare(other *wait, now time.Time) int {
+	used := func(w *wait) float64 { return float64(now.Sub(w.Since).Milliseconds()) / float64(w.LimitMS) }
+	return cmp.Or(cmp.Compare(used(other), used(w)), strings.Compare(w.Session, other.Session))
 }
 
 func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
@@ -68,9 +106,11 @@ func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
 	all := struct {
 		At       time.Time `json:"at"`
 		Sessions []row     `json:"sessions"`
-	}{report.Tree.At, make([]row, len(report.Tree.Sessions))}
-	for i := range report.Tree.Sessions {
-		all.Sessions[i] = rowOf(&report.Tree.Sessions[i])
+	}{report.Tree.At, make([]row, 0, len(report.Tree.Sessions)+len(report.Tree.Ended))}
+	for _, part := range [][]runtime.SessionTree{report.Tree.Sessions, report.Tree.Ended} {
+		for i := range part {
+			all.Sessions = append(all.Sessions, rowOf(&part[i]))
+		}
 	}
 	writeJSON(rw, all)
 }
@@ -112,12 +152,12 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 	}
 	tree := report.Tree
 	tree.Sessions = []runtime.SessionTree{}
+	tree.Ended = tree.Ended[:min(len(tree.Ended), groupSize)]
 	writeJSON(rw, struct {
-		Host      inspect.Host          `json:"host"`
-		Tree      runtime.Tree          `json:"tree"` // without sessions
-		Groups    []group               `json:"groups"`
-		Admission runtime.AdmissionStat `json:"admission"`
-	}{report.Host, tree, groupsOf(report.Tree.Sessions), w.rt.AdmissionStat()})
+		Host   inspect.Host `json:"host"`
+		Tree   runtime.Tree `json:"tree"` // without sessions
+		Groups []group      `json:"groups"`
+	}{report.Host, tree, groupsOf(report.Tree.Sessions)})
 }
 
 func groupsOf(all []runtime.SessionTree) []group {

@@ -17,21 +17,27 @@ type Config struct {
 	// Content and Steer hold for every login and for the token.
 	Access inspect.Access
 	// Jobs returns the jobs that run in this program. It must be fast: it is called each
-	// second while a page is open. Default: no jobs.
+	// second while a page is open. The ids of the jobs differ. Default: no jobs.
 	Jobs func() []Job
+	// Desk has calls of tools that wait for a person at this window, besides those of Jobs.
+	// Default: no calls.
+	Desk *Desk
 }
 
 // Window is the handler of the pages. It works at any path: relative addresses are all that
 // its pages have. It is safe for concurrent use.
 type Window struct {
-	cfg    Config
-	rt     *runtime.Runtime
-	clock  session.Clock
-	exec   session.Executor
-	gate   gate
-	local  *local
-	assets *assets
-	mux    *http.ServeMux
+	cfg     Config
+	rt      *runtime.Runtime
+	clock   session.Clock
+	exec    session.Executor
+	gate    gate
+	local   *local
+	hub     *hub
+	assets  *assets
+	books   books
+	answers answers
+	mux     *http.ServeMux
 }
 
 // Handler returns the window of a runtime. It checks each request itself; see
@@ -41,6 +47,7 @@ func Handler(rt *runtime.Runtime, cfg Config) *Window {
 	w.gate.access, w.gate.clock = cfg.Access, w.clock
 	w.gate.name()
 	w.local = &local{rt: rt}
+	w.hub = newHub(w.clock, w.exec, w.pump)
 	w.routes()
 	return w
 }
@@ -60,9 +67,15 @@ func (w *Window) routes() {
 	read("/api/jobs/{job}/tasks", w.tasks)
 	read("/api/approvals", w.approvals)
 	mux.HandleFunc("POST /logout", w.changing(false, w.logout))
+	read("/events", w.events)
+	w.steering(mux)
 	open("GET /", w.asset)
 	w.mux = mux
 }
+
+// Close ends the streams of all readers, and waits until nothing of the window runs. The end
+// of the runtime does the same.
+func (w *Window) Close() { w.hub.close() }
 
 // ServeHTTP implements [http.Handler].
 func (w *Window) ServeHTTP(rw http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,174 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxDecided is how many answers are remembered, for those who come second.
+const maxDecided = 256
+
+// decided is the answer that a call has got.
+type decided struct {
+	ID     string    `json:"id"`
+	Allow  *bool     `json:"allow,omitempty"` // not known of a call that was answered elsewhere, or is gone
+	Who    string    `json:"who,omitempty"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// answers are those that this window has given.
+type answers struct {
+	mu    sync.Mutex
+	given []*decided               // the oldest first
+	under map[string]chan struct{} // calls that are being answered; closed at the end of that
+}
+
+// of returns the answer that a call has got here, or nil.
+func (a *answers) of(id string) *decided {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.find(id)
+}
+
+func (a *answers) find(id string) *decided {
+	if at := slices.IndexFunc(a.given, func(d *decided) bool { return d.ID == id }); at >= 0 {
+		return a.given[at]
+	}
+	return nil
+}
+
+// begin claims a call. Without an error the caller calls end.
+func (a *answers) begin(ctx context.Context, w *Window, id string) (*decided, error) {
+	for {
+		a.mu.Lock()
+		if d := a.find(id); d != nil {
+			a.mu.Unlock()
+			return d, ErrDecided
+		}
+		first, busy := a.under[id]
+		if !busy {
+			if a.under == nil {
+				a.under = map[string]chan struct{}{}
+			}
+			a.under[id] = make(chan struct{})
+			a.mu.Unlock()
+			return nil, nil
+		}
+		a.mu.Unlock()
+		if err := w.exec.Await(ctx, first); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// end keeps the answer, if there is one, and lets the next one try.
+func (a *answers) end(id string, d *decided) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d != nil {
+		if len(a.given) >= maxDecided {
+			a.given = slices.Delete(a.given, 0, 1)
+		}
+		a.given = append(a.given, d)
+	}
+	close(a.under[id])
+	delete(a.under, id)
+}
+
+// callID is the id of a call in addresses: two jobs may have tasks and calls that are alike.
+func callID(job, id string) string { return job + ":" + id }
+
+// decide answers a call: {allow, input, reason}.
+func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
+	var v Verdict
+	if !body(rw, r, &v) {
+		return
+	}
+	if v.Input != nil && (!v.Allow || !isObject(v.Input)) {
+		http.Error(rw, "input is a JSON object, of a call that is allowed", http.StatusBadRequest)
+		return
+	}
+	v.Who = from.who
+	id := r.PathValue("id")
+	had, err := w.answers.begin(r.Context(), w, id)
+	if had != nil {
+		rw.Header().Set("Content-Type", "application/json")
+		rw.WriteHeader(http.StatusConflict)
+		raw, _ := encode(had) // plain fields
+		_, _ = rw.Write(raw)  //nolint:gosec // JSON
+		return
+	}
+	if err != nil {
+		return // the client has left
+	}
+	var d *decided
+	defer func() { w.answers.end(id, d) }()
+	tool, session, err := w.answer(r.Context(), id, &v)
+	switch {
+	case errors.Is(err, ErrDecided), errors.Is(err, ErrOver), errors.Is(err, ErrNoTask):
+		http.Error(rw, "the call does not wait any more: it was answered elsewhere, withdrawn, or its time is over", http.StatusGone)
+		return
+	case errors.Is(err, ErrUnsupported):
+		http.Error(rw, "this call cannot be answered like that here", http.StatusUnprocessableEntity)
+		return
+	case err != nil:
+		refuse(rw, err)
+		return
+	}
+	d = &decided{ID: id, Allow: &v.Allow, Who: from.who, At: w.clock.Now(), Reason: v.Reason}
+	w.hub.publish("decided", "", d)
+	done := "denied"
+	if v.Allow {
+		done = "allowed"
+	}
+	if v.Input != nil {
+		done += " with changed input"
+	}
+	w.did(from, session, "Decided", fmt.Sprintf("%s %s", done, tool))
+	writeJSON(rw, d)
+}
+
+// answer gives the answer to who waits for it.
+func (w *Window) answer(ctx context.Context, id string, v *Verdict) (tool, session string, err error) {
+	job, call, _ := strings.Cut(id, ":")
+	if job == deskJob && w.cfg.Desk != nil {
+		list := w.cfg.Desk.waiting()
+		at := slices.IndexFunc(list, func(a Approval) bool { return a.ID == id })
+		if at < 0 {
+			return "", "", ErrDecided
+		}
+		return list[at].Tool, list[at].Session, w.cfg.Desk.decide(id, v)
+	}
+	b := w.find(job)
+	if b == nil {
+		return "", "", ErrDecided
+	}
+	if err := b.look(ctx); err != nil {
+		return "", "", err
+	}
+	list := b.waiting()
+	at := slices.IndexFunc(list, func(a Approval) bool { return a.ID == id })
+	if at < 0 {
+		return "", "", ErrDecided
+	}
+	return list[at].Tool + " of " + list[at].Task, list[at].Session, b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v})
+}
+
+// body reads the JSON of a change. An empty body is {}.
+func body(rw http.ResponseWriter, r *http.Request, to any) bool {
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	if err := in.Decode(to); err != nil && r.ContentLength != 0 {
+		http.Error(rw, "the body is not the JSON that is expected: "+err.Error(), http.StatusBadRequest)
+		return false
+	}
+	return true
+}
