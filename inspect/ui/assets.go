@@ -2,7 +2,6 @@ package ui
 
 import (
 	"bytes"
-	"embed"
 	"html/template"
 	"io/fs"
 	"net/http"
@@ -11,10 +10,8 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/internal/pages"
 )
-
-//go:embed static
-var files embed.FS
 
 // assets are the files of the pages. They have no data, so everybody may read them.
 type assets struct {
@@ -48,10 +45,9 @@ const enteredPage = `<!doctype html>
 
 func loadAssets() *assets {
 	a := &assets{files: map[string]asset{}, entered: template.Must(template.New("entered").Parse(enteredPage))}
-	root, _ := fs.Sub(files, "static") // the name is valid
-	all, _ := fs.ReadDir(root, ".")    // it is embedded
+	all, _ := fs.ReadDir(pages.Files, ".") // it is embedded
 	for _, f := range all {
-		content, _ := fs.ReadFile(root, f.Name())
+		content, _ := fs.ReadFile(pages.Files, f.Name())
 		if f.Name() == "index.html" {
 			a.index = template.Must(template.New(f.Name()).Parse(string(content)))
 			continue

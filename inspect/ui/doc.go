@@ -5,7 +5,7 @@
 //	mux.Handle("/troupe/", ui.Handler(rt, ui.Config{Access: inspect.Access{Token: token}}))
 //
 // The gate, the endpoints, the one stream of events and the files of the pages live here.
-// The pages are plain modules in the directory static, without a build step; nothing is
+// The pages are plain modules in package internal/pages, without a build step; nothing is
 // fetched from anywhere else. The packages runtime and fleet
 // count; nothing is counted here that they count. This package does not import fleet: a job offers its pages through [Job].
 package ui

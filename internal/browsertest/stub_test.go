@@ -14,7 +14,7 @@ import (
 )
 
 // static is the directory of the window's pages.
-const static = "../../inspect/ui/static"
+const static = "../pages"
 
 // csp is the policy that package inspect/ui sends.
 const csp = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +

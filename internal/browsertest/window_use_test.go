@@ -82,7 +82,7 @@ func TestUsingTheWindow(t *testing.T) {
 		s.set(func() { s.answers["api/approvals/4be1c09d77f2a6103c55e8b1"] = http.StatusConflict })
 		p.press(t, "a", kb.Enter)
 		p.until(t, `document.querySelector(".adetail").textContent.includes("noa has denied this call") && document.querySelector(".adetail").textContent.includes("Keep vendor/")`)
-		// Somebody else answers the next one while it is looked at: the page stays with it.
+		// Another person answers the next one while it is looked at: the page stays with it.
 		p.pause(t, 450)
 		p.press(t, "j")
 		p.until(t, `document.querySelector(".adetail h2")`)

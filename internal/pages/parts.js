@@ -52,6 +52,6 @@ export const word = s => words[s] || spaced(s);
 export const rank = ['recovering', 'awaiting_host', 'awaiting_consumer', 'failed', 'running', 'starting', 'initializing', 'admitting', 'closing', 'ready', 'passivated', 'closed'];
 export function eventLine(e) {
   const r = { DEBUG: 'rest', INFO: 'rest', WARN: 'limit', ERROR: 'bad' }[e.level] || 'rest';
-  return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.who ? h('span', { class: 'dim' }, ' by ' + e.who) : null, e.session ? h('a', { class: 'sid', href: '#/sessions/' + encodeURIComponent(e.session) }, e.session) : null));
+  return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.by ? h('span', { class: 'dim' }, ' by ' + e.by) : null, e.session ? h('a', { class: 'sid', href: '#/sessions/' + encodeURIComponent(e.session) }, e.session) : null));
 }
 export const inset = (role, cls, ...kids) => h('span', { class: 'tagl r-' + role + ' ' + cls }, glyph(role), ...kids);

@@ -20,7 +20,7 @@ function optionTable(o) {
   return h('table', { class: 'kv opts' }, h('tbody', {}, flat(o).map(([k, v]) => row(k, v))));
 }
 const fact = (k, v, title) => h('div', {}, h('dt', {}, k), h('dd', { title }, v));
-const roleOf = { process: 'over', turns: 'work', tools: 'rest', waits: 'person' }, cutOf = { death: 'recover', restart: 'recover', crash: 'bad' };
+const roleOf = { process: 'over', turns: 'work', tools: 'rest', waits: 'person' }, cutOf = { death: 'recover', restart: 'recover', crash: 'bad', steered: 'work' };
 
 // timeline draws the life of a session; of a long one it begins with the last hour.
 function timeline(life, tx) {

@@ -1,4 +1,4 @@
-// Building blocks: elements without innerHTML, inert text, times, numbers, glyphs, a virtual list.
+// Building blocks: elements made of text alone, times, numbers, glyphs, a virtual list.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const svgTags = new Set(['svg', 'g', 'path', 'rect', 'line', 'text', 'circle', 'use', 'tspan', 'title']);

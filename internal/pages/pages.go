@@ -1,0 +1,45 @@
+// Package pages has the files of the window that package inspect/ui serves: plain ES modules,
+// one stylesheet and the index page. The report of a job is made of the same modules, as one
+// script and one stylesheet in a file that needs no network. There is no build step.
+//
+// The files live here because inspect/ui and fleet both use them and neither imports the other.
+package pages
+
+import (
+	"embed"
+	"regexp"
+	"strings"
+)
+
+// Files are index.html, window.css, icon.svg and the modules.
+//
+//go:embed *.html *.css *.svg *.js
+var Files embed.FS
+
+var (
+	imports = regexp.MustCompile(`(?m)^import .*\n`)
+	exports = regexp.MustCompile(`(?m)^export `)
+	sprite  = regexp.MustCompile(`(?s)<svg class="sprite".*?</svg>`)
+)
+
+// Script is modules as one script, in this order: each must come after those that it imports,
+// and no two have a name in common.
+func Script(modules ...string) string {
+	var all strings.Builder
+	for _, name := range modules {
+		all.WriteString(exports.ReplaceAllString(imports.ReplaceAllString(Text(name), ""), ""))
+	}
+	return all.String()
+}
+
+// Text is the content of a file. A name that is not there is a mistake of the caller, and panics.
+func Text(name string) string {
+	raw, err := Files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// Sprite is the part of the index page that has the shapes of states and the icons.
+func Sprite() string { return sprite.FindString(Text("index.html")) }

@@ -1,0 +1,36 @@
+package pages_test
+
+import (
+	"io/fs"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/internal/pages"
+)
+
+// TestNothingIsFetchedFromElsewhere: no file names another host, and no markup is made of text.
+func TestNothingIsFetchedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(pages.Files, "*")
+	require.NoError(t, err)
+	require.Greater(t, len(names), 15)
+	for _, name := range names {
+		text := pages.Text(name)
+		assert.Empty(t, regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|javascript:`).FindAllString(text, -1), name)
+		for _, address := range regexp.MustCompile(`https?://[^'"\s)]+`).FindAllString(text, -1) {
+			assert.Equal(t, "http://www.w3.org/2000/svg", address, name)
+		}
+	}
+}
+
+// TestAScriptHasNoImports: modules as one script stand alone.
+func TestAScriptHasNoImports(t *testing.T) {
+	t.Parallel()
+	script := pages.Script("ui.js", "charts.js", "tasks.js")
+	assert.Empty(t, regexp.MustCompile(`(?m)^(import|export) .*`).FindAllString(script, -1))
+	assert.Contains(t, script, "class Chart {")
+	assert.Contains(t, pages.Sprite(), `id="g-work"`)
+}
