@@ -199,10 +199,8 @@ func (t *talk) track(s *agent.Strand, session string, u *spot, file string) (ref
 	switch {
 	case s.Err() != nil:
 		return "", s.Err()
-	case errors.Is(err, errNotKept):
-		return "Nothing was written: " + err.Error(), nil
-	case err != nil:
-		return "", nil //nolint:nilerr // the tool cannot read it either, and says so
+	case err != nil: // the tool may be able to read it a moment later
+		return "Nothing was written: the present content of the file could not be kept for a rewind: " + err.Error(), nil
 	}
 	err = s.Note(agent.Object{
 		"type": deltaLine, "messageId": p.message, "snapshotMessageId": p.message, "trackingPath": name, "backup": k.backup, "timestamp": now,
@@ -228,9 +226,6 @@ type kept struct {
 	info   fs.FileInfo // of the file, when it was copied; nil if it did not exist
 }
 
-// errNotKept is a file of which no copy could be made.
-var errNotKept = errors.New("the present content of the file could not be kept for a rewind")
-
 // keepFirst keeps a file that the session has not changed so far.
 func (h *hands) keepFirst(u *spot, folder, file, at, now string) (kept, error) {
 	k := kept{backup: transcript.Backup{Version: 1, BackupTime: now, ParentDir: filepath.Dir(at)}}
@@ -243,7 +238,7 @@ func (h *hands) keepFirst(u *spot, folder, file, at, now string) (kept, error) {
 	}
 	name, version, err := h.keepCopy(folder, at, 0, content)
 	if err != nil {
-		return k, fmt.Errorf("%w: %w", errNotKept, err)
+		return k, err
 	}
 	k.backup.FileName, k.backup.Version, k.info = &name, version, info
 	return k, nil

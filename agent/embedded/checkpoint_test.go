@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -316,6 +317,32 @@ func TestAFileThatIsTooLargeToKeep(t *testing.T) {
 	assert.Equal(t, "x", c.has("large"), "it was small again")
 	c.to(1)
 	assert.Empty(t, c.has("large"))
+}
+
+// A file that could not be read when its copy was to be made is not written, although the tool can read it.
+func TestAFileThatCannotBeReadForAMoment(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for fails := range int32(6) {
+		c := withCheckpoints(t, calling("c0", "Read", `{"file_path":"a.txt"}`), writing("c1", "a.txt", "x"), saying("done"))
+		c.put("a.txt", "one")
+		var reads atomic.Int32
+		c.o.Backend = &changed{c.o.Backend.(backend.Backend), func(s *backend.Seams) {
+			s.Disk = func(op, path string) error {
+				if op == "read" && filepath.Base(path) == "a.txt" && reads.Add(1) == fails {
+					return syscall.EIO
+				}
+				return nil
+			}
+		}}
+		c.begin().ask()
+		if c.has("a.txt") == "one" {
+			refused++
+		}
+		c.to(1)
+		assert.Equal(t, "one", c.has("a.txt"), "read %d of %d", fails, reads.Load())
+	}
+	assert.Positive(t, refused)
 }
 
 // A file that has not changed since its copy was made is not read at the next prompt.
