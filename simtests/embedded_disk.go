@@ -51,7 +51,7 @@ func (m *mind) onDisk(op, path string) error {
 		m.reads[path] = string(content)
 		m.w.mu.Unlock()
 	}
-	if op == "rename" && strings.HasPrefix(path, m.cwd) {
+	if op == "rename" && strings.HasPrefix(path, m.cwd) && !m.restores(path) {
 		w := m.w
 		u := m.effect(func(u *use) bool { return u.path == path && u.results == 0 && (u.name == "Write" || u.name == "Edit") }, "changes "+filepath.Base(path), m.change(path))
 		if u != nil {

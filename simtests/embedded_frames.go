@@ -30,7 +30,9 @@ type frame struct {
 	ByModel map[string]tokens `json:"modelUsage"`
 	Cost    float64           `json:"total_cost_usd"`
 	IsError bool              `json:"is_error"`
-	Ran     json.RawMessage   `json:"tool_use_result"`
+	// Terminal says why a turn has ended.
+	Terminal string          `json:"terminal_reason"`
+	Ran      json.RawMessage `json:"tool_use_result"`
 }
 
 // blocks are those of a message.

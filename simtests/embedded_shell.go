@@ -41,6 +41,9 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	if m.e.Tools != nil && c.Path != "/bin/bash" {
 		return s.serves(c)
 	}
+	if m.checks(c.Args) {
+		return m.runs(c.Path, m.e.Config.Check.Command, nil)
+	}
 	command := ""
 	u := m.effect(func(u *use) bool {
 		if u.command != "" && slices.Contains(c.Args, u.command) {
@@ -54,7 +57,12 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 	w.effects = append(w.effects, command)
 	w.mu.Unlock()
 	m.moment()
-	ran := Ran{}
+	return m.runs(c.Path, command, u)
+}
+
+// runs starts a command, which a call has started; u is nil for a check.
+func (m *mind) runs(path, command string, u *use) (session.Process, error) {
+	w, ran := m.w, Ran{}
 	if m.e.Run != nil {
 		ran = m.e.Run(command)
 	}
@@ -62,9 +70,9 @@ func (s *shells) Spawn(_ context.Context, c session.Command) (session.Process, e
 		hit.command(hit.rng, &ran)
 	}
 	if ran.refused {
-		return nil, &session.StartError{Path: c.Path, Err: syscall.EAGAIN}
+		return nil, &session.StartError{Path: path, Err: syscall.EAGAIN}
 	}
-	p := &shell{m: m, use: u, child: ran.Child, exited: make(chan struct{}), changed: make(chan struct{})}
+	p := &shell{m: m, use: u, check: u == nil, child: ran.Child, exited: make(chan struct{}), changed: make(chan struct{})}
 	p.out = []byte(ran.Output)
 	if ran.endless == 0 {
 		p.output = ran.Output
@@ -127,6 +135,7 @@ type shell struct {
 	m      *mind
 	use    *use
 	in     io.WriteCloser // of an MCP server; nil for a command
+	check  bool           // that of Config.Check
 	exited chan struct{}
 
 	timer   session.Timer
@@ -172,6 +181,9 @@ func (p *shell) exits(s session.ExitStatus) {
 		return
 	}
 	p.gone, p.status = true, s
+	if p.check {
+		p.m.checking.failed = s.Code != 0
+	}
 	if p.timer != nil {
 		p.timer.Stop()
 	}

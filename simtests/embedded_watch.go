@@ -54,6 +54,9 @@ type mind struct {
 	soonest map[string]time.Time // when the model may be asked again for the same; zero: at once
 	budget  float64              // in US dollars; 0: none
 	turns   int                  // MaxTurns; 0: none
+
+	checking checking
+	rewinds  string // the request of a rewind that has no answer yet; ""
 }
 
 // use is a call of a tool, of one answer.
@@ -104,6 +107,7 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
 	m.known, m.reads, m.told = make(map[string]string), make(map[string]string), make(map[string][]string)
 	m.ours, m.parts = make(map[string]bool), make(map[string]bool)
+	m.checking, m.rewinds = checking{}, ""
 	for i, a := range l.Args {
 		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
 			m.forked = id
@@ -248,6 +252,9 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 	case "system":
 		m.starts(f)
 		return
+	case "control_response":
+		m.rewound(f.RequestID)
+		return
 	default:
 		return
 	}
@@ -286,7 +293,7 @@ func (m *mind) writes(f protocol.Frame, line []byte) {
 			}
 		}
 	case "result":
-		wrong = m.ends(&in, f.Subtype)
+		wrong = append(m.ends(&in, f.Subtype), m.passed(&in)...)
 	}
 	full := m.w.happened(faultDisk)
 	m.w.mu.Unlock()
@@ -375,6 +382,9 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	hooks, beside := m.hooks, m.beside(u.agent)
 	free := slices.ContainsFunc(m.e.Unasked, func(s string) bool { return one.command != "" && strings.HasPrefix(one.command, s) })
 	w.loops.free[key] = free
+	if !free {
+		m.checking.changed = what
+	}
 	w.mu.Unlock()
 	switch {
 	case one.ran > 1+len(one.also), before != "":

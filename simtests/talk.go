@@ -210,6 +210,9 @@ func (t *talk) host(line []byte) (drop bool) {
 			t.p.loop.interrupted()
 		}
 		return false
+	case ok && f.Type == "control_request" && f.Subtype == "rewind_files" && t.p.loop != nil:
+		t.p.loop.rewindsFiles(f.RequestID)
+		return false
 	case !ok || f.Type != "control_response":
 		return false
 	}

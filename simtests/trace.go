@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -72,6 +73,9 @@ func (e Event) append(b []byte) []byte {
 	return b
 }
 
+// copyNames are the names of copies of checkpoints: hashes of the files' paths.
+var copyNames = regexp.MustCompile(`[0-9a-f]{16}@v`)
+
 // placeless is a text with a name in place of the world's directory, which differs in each
 // run.
 func (w *World) placeless(text []byte) []byte {
@@ -79,7 +83,8 @@ func (w *World) placeless(text []byte) []byte {
 		return text
 	}
 	folder := strings.ReplaceAll(w.dir, "/", "-") // as in the names of sessions' files
-	return bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(w.dir), []byte("/world")), []byte(folder), []byte("-world"))
+	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte(w.dir), []byte("/world")), []byte(folder), []byte("-world"))
+	return copyNames.ReplaceAll(text, []byte("copy@v"))
 }
 
 // note adds an event to the trace.

@@ -64,6 +64,10 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfEmbedded$"
 		case strings.HasPrefix(m.ID, "compaction-"):
 			pattern = "^TestPlantedBugsOfCompaction$"
+		case strings.HasPrefix(m.ID, "check-"):
+			pattern = "^TestPlantedBugsOfChecks$"
+		case strings.HasPrefix(m.ID, "rewind-"):
+			pattern = "^TestPlantedBugsOfRewinds$"
 		case strings.HasPrefix(m.ID, "mcp-"):
 			pattern = "^TestPlantedBugsOfServers$"
 		}
