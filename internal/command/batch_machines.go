@@ -34,7 +34,12 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 	if s.machines.attach != "" {
 		return s.attach(ctx, p, c)
 	}
-	spec, err := s.submission(p)
+	dir, err := os.MkdirTemp("", "troupe-submit-")
+	if err != nil {
+		return machinesFailed(c, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	spec, err := s.submission(ctx, p, dir)
 	if err != nil {
 		return c.usage(err)
 	}
@@ -53,7 +58,7 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 		return machinesFailed(c, err)
 	}
 	defer cluster.Close()
-	if err := cluster.Submit(ctx, e, raw); errors.Is(err, ErrJobThere) {
+	if err := cluster.Submit(ctx, e, raw, spec.files()...); errors.Is(err, ErrJobThere) {
 		return c.usage(&usageError{fmt.Sprintf("job %s: %v", e.Job, err), "give another --id, or troupe batch --attach " + e.Job})
 	} else if err != nil {
 		return machinesFailed(c, err)
@@ -66,8 +71,8 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 	return s.follow(ctx, c, cluster, e, spec)
 }
 
-// submission reads and checks the job that the arguments say.
-func (s *settings) submission(p process) (*specification, error) {
+// submission reads and checks the job that the arguments say. Its files are made in dir.
+func (s *settings) submission(ctx context.Context, p process, dir string) (*specification, error) {
 	s.machines.elsewhere = true
 	if err := s.completeBatch(); err != nil {
 		return nil, err
@@ -87,7 +92,7 @@ func (s *settings) submission(p process) (*specification, error) {
 	if l := s.machines.lease; l%time.Second != 0 {
 		return nil, &usageError{fmt.Sprintf("--lease: %v has a part of a second", l), "take whole seconds"}
 	}
-	return s.specify(agent)
+	return s.specify(ctx, agent, dir)
 }
 
 // attachLine says how the results of a job are taken.

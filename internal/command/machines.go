@@ -38,9 +38,9 @@ type Finding struct{ State, Text, Fix string }
 // Cluster is a connection to servers that keep jobs. Its calls wait while no server answers, until
 // ctx ends.
 type Cluster interface {
-	// Submit keeps a job with its specification. The error matches [ErrJobThere] if there is
+	// Submit keeps a job with its specification and files. The error matches [ErrJobThere] if there is
 	// one with this name.
-	Submit(ctx context.Context, e JobEntry, specification []byte) error
+	Submit(ctx context.Context, e JobEntry, specification []byte, files ...File) error
 	// Jobs returns all jobs, the oldest one first.
 	Jobs(ctx context.Context) ([]JobEntry, error)
 	// Watch yields each job, and then each one that changes or is removed, until ctx ends. An

@@ -56,7 +56,7 @@ func submitted(t *testing.T, tasks string, args ...string) (spec *specification,
 	_, wrong := commandLine(t, batchPage(), args, func(s *settings) error {
 		w := newWorld()
 		w.args = append([]string{"batch"}, args...)
-		spec, err = s.submission(w.process)
+		spec, err = s.submission(t.Context(), w.process, t.TempDir())
 		return err
 	})
 	if err == nil {
@@ -87,12 +87,12 @@ func TestASpecificationTravels(t *testing.T) {
 	assert.NotContains(t, string(raw), "set-on-the-workers")
 	there := t.TempDir()
 	a := &app{}
-	_, err = a.read(raw, there)
+	_, _, err = a.read(raw, there)
 	require.ErrorContains(t, err, "NO_SUCH_TROUPE_TOKEN", "it is not set on this worker")
 	spec.Files["config"] = "model: m\n"
 	raw, err = json.Marshal(spec)
 	require.NoError(t, err)
-	s, err := a.read(raw, there)
+	s, _, err := a.read(raw, there)
 	require.NoError(t, err)
 	assert.Equal(t, "scripted:"+filepath.Join(there, "agent"), s.agent)
 	assert.Equal(t, "m", s.opts.Model)
@@ -112,9 +112,9 @@ func TestASpecificationTravels(t *testing.T) {
 	spec.Flags = append(spec.Flags, specFlag{"of-tomorrow", ""})
 	raw, err = json.Marshal(spec)
 	require.NoError(t, err)
-	_, err = a.read(raw, there)
+	_, _, err = a.read(raw, there)
 	require.ErrorIs(t, err, errNewer)
-	_, err = a.read([]byte(`{"protocol": 2}`), there)
+	_, _, err = a.read([]byte(`{"protocol": 2}`), there)
 	require.ErrorIs(t, err, errNewer)
 }
 

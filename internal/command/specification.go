@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type specification struct {
 	Tasks []fleet.Task      `json:"tasks"`
 	// Hashes are those of the tasks, as the submitter's version makes them.
 	Hashes map[string]string `json:"hashes"`
+	Places []place           `json:"places,omitempty"`
 }
 
 // specFlag is a flag with its value; "" for a switch.
@@ -80,9 +82,10 @@ func (f *specFlag) withFile(path string) string {
 	return path
 }
 
-// specify makes the specification of the job that the arguments say. agent is the value of --agent.
-func (s *settings) specify(agent string) (*specification, error) {
-	spec := &specification{Protocol: protocolNumber, Command: s.batch.job.Command, Files: map[string]string{}, Tasks: s.batch.job.Tasks, Hashes: map[string]string{}}
+// specify makes the specification of the job that the arguments say. agent is the value of --agent; files
+// of workspaces are made in dir.
+func (s *settings) specify(ctx context.Context, agent, dir string) (spec *specification, err error) {
+	spec = &specification{Protocol: protocolNumber, Command: s.batch.job.Command, Files: map[string]string{}, Tasks: s.batch.job.Tasks, Hashes: map[string]string{}}
 	for i := range spec.Tasks {
 		hash, err := spec.Tasks[i].Hash()
 		if err != nil {
@@ -96,7 +99,8 @@ func (s *settings) specify(agent string) (*specification, error) {
 		if why := refused[g.name]; why != "" {
 			return nil, &usageError{fmt.Sprintf("--%s is not for a job with --nats", g.name), why}
 		}
-		if !slices.Contains(localFlags(), g.name) {
+		made := g.name == "cwd" && s.batch.job.Workspace != nil && s.batch.job.Workspace.Kind != "" // that is packed
+		if !slices.Contains(localFlags(), g.name) && !made {
 			flags = append(flags, specFlag{g.name, g.value})
 		}
 	}
@@ -117,11 +121,25 @@ func (s *settings) specify(agent string) (*specification, error) {
 		spec.Flags = append(spec.Flags, f)
 	}
 	for i := range spec.Tasks {
-		if w := spec.Tasks[i].Workspace; w != nil && w.From != "" && !filepath.IsAbs(w.From) {
+		if w := spec.Tasks[i].Workspace; w != nil && w.Kind == "" && w.From != "" && !filepath.IsAbs(w.From) {
 			return nil, &usageError{fmt.Sprintf("task %s: workspace.from: %q is relative, and workers have other directories", spec.Tasks[i].ID, w.From), "give an absolute path that each worker has"}
 		}
 	}
-	return spec, s.keepsSecrets(spec)
+	if err := s.keepsSecrets(spec); err != nil {
+		return nil, err
+	}
+	spec.Places, err = s.pack(ctx, dir)
+	return spec, err
+}
+
+// files are those of a specification that the servers keep.
+func (spec *specification) files() (all []File) {
+	for i := range spec.Places {
+		if p := &spec.Places[i]; p.Name != "" {
+			all = append(all, File{p.Name, p.file})
+		}
+	}
+	return all
 }
 
 // keepsSecrets refuses a specification with a value that the report would hide. A flag or a task
@@ -153,25 +171,25 @@ func (s *settings) keepsSecrets(spec *specification) error {
 var errNewer = errors.New("the job is of a later version of troupe than this one: install that version here")
 
 // read makes a specification the settings of a program. dir is where its files go.
-func (a *app) read(raw []byte, dir string) (*settings, error) {
+func (a *app) read(raw []byte, dir string) (*settings, []place, error) {
 	var spec specification
 	if err := json.Unmarshal(raw, &spec); err != nil {
-		return nil, fmt.Errorf("the specification of the job cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("the specification of the job cannot be read: %w", err)
 	}
 	if spec.Protocol > protocolNumber {
-		return nil, errNewer
+		return nil, nil, errNewer
 	}
 	s := a.settings()
 	all := batchPage()
 	for _, f := range spec.Flags {
 		i := slices.IndexFunc(all.flags(), func(known flagSpec) bool { return known.name == f.Name })
 		if i < 0 || slices.Contains(localFlags(), f.Name) && f.Name != "agent" || refusedFlags()[f.Name] != "" {
-			return nil, fmt.Errorf("--%s: %w", f.Name, errNewer)
+			return nil, nil, fmt.Errorf("--%s: %w", f.Name, errNewer)
 		}
 		if content, is := spec.Files[f.Name]; is {
 			path := filepath.Join(dir, f.Name)
 			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			f.Value = f.withFile(path)
 		}
@@ -179,13 +197,13 @@ func (a *app) read(raw []byte, dir string) (*settings, error) {
 	}
 	s.words = []string{"the job"}
 	if err := s.complete(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.completeBatch(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.batch.job.Tasks, s.batch.job.Hashes, s.batch.job.Command = spec.Tasks, spec.Hashes, spec.Command
-	return s, nil
+	return s, spec.Places, nil
 }
 
 // elsewhere reads the environment of a program whose agents run on other machines, which have the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 )
 
 // workerJob is a job that a worker runs.
@@ -129,18 +130,45 @@ func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err 
 		return nil, nil, err
 	}
 	a := &app{process: w.process, console: w.console}
-	s, err := a.read(raw, files)
+	s, places, err := a.read(raw, files)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.quiet = true
 	job := &s.batch.job
 	job.ID, job.Title, job.Out = j.entry.Job, j.entry.Title, filepath.Join(dir, "out")
-	if err := s.chooseAgent(w.process.getenv); err != nil {
+	tasks, kept, end, err := w.cluster.Open(ctx, j.entry)
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.placeDemonstrations(w.process.getenv); err != nil {
+	if err := j.complete(ctx, s, places, kept); err != nil {
+		end()
 		return nil, nil, err
+	}
+	job.Queue, job.Files, job.Share = tasks, kept, fleet.ShareWork
+	return job, end, nil
+}
+
+// complete makes the job that was read one of this machine.
+func (j *workerJob) complete(ctx context.Context, s *settings, places []place, files queue.Files) error {
+	w, job := j.w, &s.batch.job
+	dir := w.dirOf(j.entry.Job)
+	for _, of := range []string{"places", "work"} {
+		if err := os.MkdirAll(filepath.Join(dir, of), 0o700); err != nil {
+			return err
+		}
+	}
+	if w := job.Workspace; s.opts.Cwd == "" || w != nil && w.Kind != "" { // this program's directory is not for agents
+		s.opts.Cwd = filepath.Join(dir, "work")
+	}
+	if err := s.unpack(ctx, places, files, filepath.Join(dir, "places")); err != nil {
+		return err
+	}
+	if err := s.chooseAgent(w.process.getenv); err != nil {
+		return err
+	}
+	if err := s.placeDemonstrations(w.process.getenv); err != nil {
+		return err
 	}
 	s.allow(w.console)
 	s.opts.Runtime = w.runtime
@@ -148,14 +176,14 @@ func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err 
 	if _, err := os.Stat(filepath.Join(job.Out, journal.Name)); err == nil {
 		job.Resume = true
 	}
-	if _, err := job.Preview(); err != nil {
-		return nil, nil, errors.New(s.inTerms(err.Error()))
-	}
 	if job.Concurrency = 1; w.places == 0 { // the loop gives it its places
 		job.Concurrency, job.Pace = 0, &fleet.Pace{}
 	}
 	job.Worker = fmt.Sprintf("%s.%d.%s", w.name, os.Getpid(), w.started.Format("150405"))
-	job.Share = fleet.ShareWork
-	job.Queue, job.Files, end, err = w.cluster.Open(ctx, j.entry)
-	return job, end, err
+	alone := *job
+	alone.Queue, alone.Files, alone.Worker, alone.Share = nil, nil, "", ""
+	if _, err := alone.Preview(); err != nil {
+		return errors.New(s.inTerms(err.Error()))
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +124,7 @@ func config(e *command.JobEntry) (troupenats.Config, error) {
 }
 
 // Submit implements command.Cluster. Workers see the job when all of it is there.
-func (d *directory) Submit(ctx context.Context, e command.JobEntry, specification []byte) error {
+func (d *directory) Submit(ctx context.Context, e command.JobEntry, specification []byte, more ...command.File) error {
 	if _, _, err := d.entry(ctx, e.Job); err == nil {
 		return command.ErrJobThere
 	} else if !errors.Is(err, command.ErrNoJob) {
@@ -142,6 +143,11 @@ func (d *directory) Submit(ctx context.Context, e command.JobEntry, specificatio
 	files, err := troupenats.OpenFiles(ctx, d.nc, c)
 	if err != nil {
 		return err
+	}
+	for _, f := range more {
+		if err := put(ctx, files, f); err != nil {
+			return err
+		}
 	}
 	if err := files.Put(ctx, specFile, bytes.NewReader(specification)); err != nil {
 		return err
@@ -165,6 +171,14 @@ func (d *directory) Submit(ctx context.Context, e command.JobEntry, specificatio
 		err = command.ErrJobThere
 	}
 	return err
+}
+
+func put(ctx context.Context, files queue.Files, f command.File) error {
+	r, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(files.Put(ctx, f.Name, r), r.Close())
 }
 
 // entry reads a job, and the revision of its entry.

@@ -79,7 +79,10 @@ func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
 	w := start(t, "worker", "--nats", url, "--creds", r.worker, "--dir", t.TempDir(), "--name", "w", "-j", "4")
 	file, agent := tasks(t, 3, 0)
 	out := filepath.Join(t.TempDir(), "out")
-	batch := start(t, "batch", file, "--nats", url, "--creds", r.submitter, "--agent", agent, "--id", "j", "--out", out)
+	place := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(place, "hello"), []byte("hi"), 0o600))
+	batch := start(t, "batch", file, "--nats", url, "--creds", r.submitter, "--agent", agent, "--id", "j", "--out", out,
+		"--workspace", "copy", "--cwd", place, "--verify", "grep hi hello")
 	assert.Zero(t, batch.exit(t))
 	assert.Len(t, results(t, out), 3)
 	seen := filepath.Join(t.TempDir(), "seen")
