@@ -32,7 +32,7 @@ import (
 	"github.com/agent-troupe/troupe/supervisor"
 )
 
-// What this program is when a test starts it: a worker, or an agent. markEnv is in the environment of
+// A test starts this program as a worker, or as an agent. markEnv is in the environment of
 // each process that an agent of a worker starts.
 const (
 	workerEnv = "TROUPE_NATS_TEST_WORKER"
@@ -578,7 +578,7 @@ func streamDeleted(t *testing.T, m *machines) {
 	m.check(over)
 }
 
-// Whoever dies, each task has one result, and all programs have the same one.
+// Each task has one result, and all programs have the same one, after each of the deaths.
 func TestWhoDies(t *testing.T) {
 	t.Parallel()
 	processes(t)
