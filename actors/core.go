@@ -47,7 +47,7 @@ type Config struct {
 	// Mirror gets the agent's reports of what it has stored, and nil when they are due. It
 	// does not wait. nil: no mirror.
 	Mirror func(report []byte)
-	// Spent gets each result of the agent, which it must not change. nil: no interest.
+	// Spent gets each result of the agent, which it must not change. It may be missing.
 	Spent func(*protocol.ResultMessage)
 	// ChildContext adds values to the contexts of Options.Children, or is nil.
 	ChildContext func(context.Context) context.Context
@@ -90,7 +90,7 @@ type Core struct {
 	children []*child.Box // of Options.Children, in their order
 
 	named atomic.Pointer[string]           // the agent's id of the session; nil: not known
-	turn  atomic.Pointer[machine.Interval] // that runs, for users; nil: none has
+	turn  atomic.Pointer[machine.Interval] // that runs, for users; nil before the first
 	link  atomic.Pointer[transport.Link]   // of the present process
 	state atomic.Int32                     // of the session; for users
 	alone atomic.Bool                      // no actor is left, nor will there be one; for the reader

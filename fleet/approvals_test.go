@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
+	"github.com/agent-troupe/troupe/policy"
 )
 
 // deploying is an agent that makes one call, and says what came of it.
@@ -246,4 +248,56 @@ func script(t *testing.T, disk *journaltest.Disk, name string) string {
 	b, err := io.ReadAll(f)
 	require.NoError(t, err)
 	return string(b)
+}
+
+// TestAnAnswerOfAPerson has the rule that asked, another input, and a second person who is too late.
+func TestAnAnswerOfAPerson(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	all := tasks(1)
+	all[0].Tags = []string{"red"}
+	o := backend(when("do", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy"}, Result: "deployed ${input}"}, scripted.Text("end")))
+	o.Policy = &policy.Rules{Allow: []string{"Read"}, Ask: []string{"Bash(rm *)", "Bash(deploy)"}}
+	budget := fleet.Budget{Turns: 1000}
+	h, _ := begun(t, fleet.Job{Tasks: all, Options: o, Out: out, Budget: &budget, Approvals: &fleet.Approvals{Hold: time.Hour}})
+	a := asks(t, h)
+	assert.Equal(t, []string{"Bash(deploy)", "ask", "Options.Policy.Ask[1]"}, []string{a.Rule, a.RuleList, a.RuleFrom})
+	assert.Contains(t, a.Reason, "the ask rule Bash(deploy)")
+	assert.Equal(t, time.Hour, a.HoldUntil.Sub(a.At))
+	assert.Empty(t, a.Diff)
+	s := h.Snapshot()
+	assert.NotEmpty(t, a.Session)
+	assert.Equal(t, a.Session, s.Tasks[0].Session)
+	assert.Equal(t, []any{1, &budget, 0.0}, []any{s.Total, s.Budget, s.Rate})
+	assert.False(t, s.Started.IsZero())
+	assert.Equal(t, []string{"red"}, s.Tasks[0].Tags)
+	assert.Equal(t, s.Tasks[0].Since, s.Tasks[0].Began)
+	assert.Empty(t, s.Decided)
+
+	require.ErrorContains(t, h.Answer(t.Context(), fleet.Answer{ID: a.ID, Allow: true, Input: json.RawMessage(`[]`)}), "JSON object")
+	require.ErrorContains(t, h.Answer(t.Context(), fleet.Answer{ID: a.ID, Input: json.RawMessage(`{}`)}), "denied")
+	require.NoError(t, h.Answer(t.Context(), fleet.Answer{ID: a.ID, Allow: true, Input: json.RawMessage(`{"command":"deploy --dry","n":2}`), By: "mira"}))
+	err := h.Answer(t.Context(), fleet.Answer{ID: a.ID, By: "tom"})
+	var late *fleet.DecidedError
+	require.ErrorAs(t, err, &late)
+	require.ErrorIs(t, err, fleet.ErrNoApproval)
+	assert.Equal(t, []any{"mira", true, true}, []any{late.By, late.Allow, late.Edited})
+	assert.Contains(t, err.Error(), "allowed by mira")
+	results, err := rest(t, h)
+	require.NoError(t, err)
+	assert.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
+	assert.Contains(t, read(t, out, results["t0"].Transcript), `deployed {\"command\":\"deploy --dry\"`)
+	s = h.Snapshot()
+	require.Len(t, s.Decided, 1)
+	assert.Equal(t, late.Decided, s.Decided[0])
+	assert.Equal(t, []string{a.ID, "t0", "Bash"}, []string{late.ID, late.Task, late.Tool})
+	assert.WithinDuration(t, a.At, late.At, time.Minute)
+	assert.Positive(t, s.Rate)
+	assert.Equal(t, []any{results["t0"].Ended, "", results["t0"].Started}, []any{s.Tasks[0].Ended, s.Tasks[0].Session, s.Tasks[0].Began})
+	<-h.Done()
+	kept, err := fleet.ReadJob(out)
+	require.NoError(t, err)
+	assert.Equal(t, 1, kept.Total)
+	assert.Equal(t, []any{[]string{"red"}, s.Tasks[0].Ended.UTC()}, []any{kept.Tasks[0].Tags, kept.Tasks[0].Ended.UTC()})
+	assert.Contains(t, read(t, out, journal.Name), `"by":"mira"`)
 }

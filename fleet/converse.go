@@ -44,6 +44,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		return err
 	}
 	a.ready = true
+	r.tell(opened{a.id, a.number, a.client.ID()})
 	r.post(reached{a.task.ID, ofProgram, from})
 	for _, w := range a.client.Warnings() {
 		a.warnings = append(a.warnings, w.String())

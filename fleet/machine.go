@@ -46,9 +46,10 @@ type machine struct {
 	fanout   int    // subagents of all attempts, see Subagents.MaxJob
 	fence    uint64 // the highest one, where no other program may have tasks
 
-	pending []change // that is not durable yet
-	unread  []*node  // whose result no reader has had
-	remarks map[string]bool
+	pending  []change // that is not durable yet
+	unread   []*node  // whose result no reader has had
+	remarks  map[string]bool
+	verdicts []Decided // of people, the last ones
 
 	more    bool  // tasks may be added
 	stopped *Stop // nothing starts any more

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ type call struct {
 	hidden   bool // the journal does not have it yet: no decision is taken before that
 	taken    bool // a caller of Decide has it
 	reason   string
+	input    json.RawMessage           // in place of the model's; nil: as it was
+	verdict  decidedRecord             // of a call that was decided
 	resolved *kernel.Promise[struct{}] // settled when it is decided; nil until an attempt waits
 }
 
@@ -38,6 +41,7 @@ type asking struct {
 type verdictOn struct {
 	state  askState
 	reason string
+	input  json.RawMessage
 }
 
 // asking reports whether a call of the task waits for a person.
@@ -100,7 +104,7 @@ func (m *machine) called(id string, a Approval) (asking, []effect) {
 		found = &call{Approval: a, hidden: true}
 		n.calls = append(n.calls, found)
 		if d, decided := n.answers[a.ID]; decided { // while another program had the task
-			found.decide(d.Allow, d.Reason)
+			found.decide(d)
 		}
 	}
 	var out []effect
@@ -129,11 +133,12 @@ func (n *node) find(id string) *call {
 // Several calls may wait: the next attempt asks again about those that still do.
 func (in decided) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.task]
-	if c := n.find(in.call); c != nil {
+	if c := n.find(in.verdict.ID); c != nil {
 		if c.taken = false; in.failed {
 			return out
 		}
-		if c.decide(in.allow, in.reason); c.resolved != nil {
+		m.noteDecided(c, in.verdict)
+		if c.decide(in.verdict); c.resolved != nil {
 			out = append(out, replied[struct{}]{to: c.resolved})
 		}
 	}
@@ -143,11 +148,36 @@ func (in decided) step(m *machine, out []effect) []effect {
 	return out
 }
 
-func (c *call) decide(allow bool, reason string) {
-	c.state, c.reason = askDenied, reason
-	if allow {
+func (c *call) decide(v decidedRecord) {
+	c.state, c.reason, c.input, c.verdict = askDenied, v.Reason, v.Input, v
+	if v.Allow {
 		c.state = askAllowed
 	}
+}
+
+// maxDecided is how many decisions of people a snapshot has.
+const maxDecided = 100
+
+// noteDecided takes note of a person's decision.
+func (m *machine) noteDecided(c *call, v decidedRecord) {
+	if len(m.verdicts) == maxDecided {
+		m.verdicts = slices.Delete(m.verdicts, 0, 1)
+	}
+	m.verdicts = append(m.verdicts, decidedOf(c, v))
+}
+
+func decidedOf(c *call, v decidedRecord) Decided {
+	return Decided{ID: c.ID, Task: c.Task, Tool: c.Tool, Allow: v.Allow, Edited: v.Input != nil, By: v.By, Reason: v.Reason, At: v.At}
+}
+
+// refusal is why nothing waits under the id.
+func (m *machine) refusal(id string) error {
+	for _, n := range m.order {
+		if c := n.find(id); c != nil && c.verdict.ID != "" {
+			return &DecidedError{decidedOf(c, c.verdict)}
+		}
+	}
+	return fmt.Errorf("approval %q: %w", id, ErrNoApproval)
 }
 
 // told is what was decided while the model was not there, for the model.

@@ -213,7 +213,7 @@ func (n *node) approval(kind string, decode func(any) error) error {
 		case kind == kindUsed:
 			a.state = askUsed
 		default:
-			a.decide(d.Allow, d.Reason)
+			a.decide(d)
 		}
 	}
 	return err
@@ -302,7 +302,7 @@ func (h *history) offer(e *entry) queue.Offer {
 
 // snapshot is the job as the journal has it.
 func (h *history) snapshot(head journal.Header) Snapshot {
-	s := Snapshot{Job: head.Job, Host: head.Host, PID: head.PID, ByStatus: map[Status]int{}, Parked: h.parked.Until}
+	s := Snapshot{Job: head.Job, Host: head.Host, PID: head.PID, ByStatus: map[Status]int{}, Parked: h.parked.Until, Total: len(h.order)}
 	if h.last.PID != 0 {
 		s.Host, s.PID = h.last.Host, h.last.PID
 	}
@@ -310,6 +310,7 @@ func (h *history) snapshot(head journal.Header) Snapshot {
 		k := h.tasks[id]
 		t := TaskInfo{ID: id, State: TaskQueued, Attempts: k.starts, Usage: k.total(), Next: k.next.mode}
 		s.Usage.add(t.Usage)
+		t.describe(k)
 		switch {
 		case k.result != nil:
 			t.State, t.Status, t.Error, t.Transcript, t.Next, t.OnAccept = TaskOver, k.result.Status, k.result.Error, k.result.Transcript, "", k.result.OnAccept
@@ -341,7 +342,7 @@ type decision struct {
 }
 
 // amend checks an amendment, and returns what the journal is to say.
-func (h *history) amend(a *Amendment) (all []decision, err error) {
+func (h *history) amend(a *Amendment, now time.Time) (all []decision, err error) {
 	fail := func(id string, err error) ([]decision, error) { return nil, fmt.Errorf("task %q: %w", id, err) }
 	for _, id := range a.Cancel {
 		switch k := h.tasks[id]; {
@@ -363,11 +364,14 @@ func (h *history) amend(a *Amendment) (all []decision, err error) {
 		}
 	}
 	for _, d := range a.Answers {
+		if err := d.check(); err != nil {
+			return nil, err
+		}
 		task := h.waiting(d.ID)
 		if task == "" {
 			return nil, fmt.Errorf("approval %q: %w", d.ID, ErrNoApproval)
 		}
-		all = append(all, decision{kindDecided, task, decidedRecord(d)})
+		all = append(all, decision{kindDecided, task, answerRecord(d, now)})
 	}
 	for _, id := range a.OnAccept {
 		k := h.tasks[id]

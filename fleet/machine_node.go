@@ -35,13 +35,14 @@ type node struct {
 	paid  Usage // before that
 
 	// Of the attempt that runs.
-	number int
-	since  time.Time
-	doing  string
-	spent  Usage // so far
-	lost   bool  // its lease is
-	fan    fan
-	said   sayings
+	number  int
+	since   time.Time
+	doing   string
+	session string // its id in the runtime; "": not known yet
+	spent   Usage  // so far
+	lost    bool   // its lease is
+	fan     fan
+	said    sayings
 
 	space    space
 	partial  partial // of a session that continues

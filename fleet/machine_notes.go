@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/agent-troupe/troupe/fleet/queue"
@@ -46,6 +45,12 @@ type (
 		id     string
 		number int
 		what   string
+	}
+	// opened is the session that an attempt runs in.
+	opened struct {
+		id      string
+		number  int
+		session string
 	}
 	// billed is what an attempt has used so far.
 	billed struct {
@@ -195,7 +200,7 @@ func (n deciding) note(m *machine, _ time.Time, out []effect) []effect {
 			return reply(out, n.reply, c.Approval)
 		}
 	}
-	return append(out, replied[Approval]{to: n.reply, err: fmt.Errorf("approval %q: %w", n.call, ErrNoApproval)})
+	return append(out, replied[Approval]{to: n.reply, err: m.refusal(n.call)})
 }
 
 func (n repeats) note(m *machine, _ time.Time, out []effect) []effect {
@@ -206,6 +211,13 @@ func (n repeats) note(m *machine, _ time.Time, out []effect) []effect {
 func (n doing) note(m *machine, _ time.Time, out []effect) []effect {
 	if t := m.nodes[n.id]; t.is(n.number) {
 		t.doing = n.what
+	}
+	return out
+}
+
+func (n opened) note(m *machine, _ time.Time, out []effect) []effect {
+	if t := m.nodes[n.id]; t.is(n.number) {
+		t.session = n.session
 	}
 	return out
 }
@@ -240,7 +252,7 @@ func (n shows) note(m *machine, _ time.Time, out []effect) []effect {
 func (n takes) note(m *machine, _ time.Time, out []effect) []effect {
 	var v verdictOn
 	if c := m.nodes[n.id].find(n.call); c != nil {
-		if v = (verdictOn{c.state, c.reason}); c.state != askWaits {
+		if v = (verdictOn{c.state, c.reason, c.input}); c.state != askWaits {
 			c.state = askUsed
 		}
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 	opPause   = "pause"
 	opResume  = "resume"
 	opRetune  = "retune" // its Arg is the number
-	opAllow   = "allow"  // its ID ends with that of the approval
+	opAllow   = "allow"  // its ID ends with that of the approval; its Arg is the changed input, or empty
 	opDeny    = "deny"   // its Arg is the reason
 )
 
@@ -65,10 +66,8 @@ type (
 	}
 	// answers: a person has decided about a call of a shared job.
 	answers struct {
-		call   string
-		allow  bool
-		reason string
-		reply  *kernel.Promise[struct{}]
+		Answer
+		reply *kernel.Promise[struct{}]
 	}
 	// caughtUp: all that the queue had when this program came has come.
 	caughtUp struct{}
@@ -177,7 +176,7 @@ func (m *machine) obeys(d *queue.Decision, out []effect) []effect {
 		return out
 	case opAllow, opDeny:
 		if n != nil && n.requeued == requeued {
-			return m.answered(n, approvalOf(d), d.Op == opAllow, d.Arg, out)
+			return m.answered(n, answerIn(d), out)
 		}
 		return out
 	}
@@ -186,34 +185,46 @@ func (m *machine) obeys(d *queue.Decision, out []effect) []effect {
 
 // answered takes the answer to a call. One whose call is not known here is for the attempt that
 // makes it, perhaps once another program has lost the task.
-func (m *machine) answered(n *node, call string, allow bool, reason string, out []effect) []effect {
+func (m *machine) answered(n *node, v decidedRecord, out []effect) []effect {
 	if n.answers == nil {
 		n.answers = map[string]decidedRecord{}
 	}
-	n.answers[call] = decidedRecord{call, allow, reason}
-	if c := n.find(call); c == nil || c.state != askWaits {
+	n.answers[v.ID] = v
+	if c := n.find(v.ID); c == nil || c.state != askWaits {
 		return out
 	}
-	out = append(out, answering{n.id, n.number, decidedRecord{call, allow, reason}})
-	return decided{task: n.id, call: call, allow: allow, reason: reason}.step(m, out)
+	out = append(out, answering{n.id, n.number, v})
+	return decided{task: n.id, verdict: v}.step(m, out)
+}
+
+// answerIn is the answer that a decision is.
+func answerIn(d *queue.Decision) decidedRecord {
+	v := decidedRecord{ID: approvalOf(d), Allow: d.Op == opAllow, By: d.By, At: d.At}
+	switch {
+	case !v.Allow:
+		v.Reason = d.Arg
+	case d.Arg != "" && json.Valid([]byte(d.Arg)):
+		v.Input = json.RawMessage(d.Arg)
+	}
+	return v
 }
 
 // answers records a person's answer, of a call here or in another program.
 func (in answers) step(m *machine, out []effect) []effect {
 	for _, n := range m.order {
 		for _, a := range n.waitingCalls() {
-			if a.ID != in.call {
+			if a.ID != in.ID {
 				continue
 			}
-			d := queue.Decision{ID: answerID(n.ticket(), a.ID), Op: opDeny, Task: n.ticket(), Arg: in.reason, By: m.rules.worker, At: m.now.UTC()}
-			if in.allow {
-				d.Op = opAllow
+			d := queue.Decision{ID: answerID(n.ticket(), a.ID), Op: opDeny, Task: n.ticket(), Arg: in.Reason, By: cmp.Or(in.By, m.rules.worker), At: m.now.UTC()}
+			if in.Allow {
+				d.Op, d.Arg = opAllow, string(in.Input)
 			}
 			m.ordering++
 			return append(out, decide{d, in.reply})
 		}
 	}
-	return append(out, answered{in.reply, fmt.Errorf("approval %q: %w", in.call, ErrNoApproval)})
+	return append(out, answered{in.reply, m.refusal(in.ID)})
 }
 
 // requeues are the decisions that a journal knows.

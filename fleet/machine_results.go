@@ -272,12 +272,46 @@ func (m *machine) snapshot(now time.Time, job string, kept bool) Snapshot {
 	}
 	s := Snapshot{
 		Job: job, Live: true, Paused: p.Paused, Limit: p.Limit, Parked: p.Parked,
-		Stop: p.Stop, ByStatus: maps.Clone(p.ByStatus), Usage: p.Usage, Approvals: m.approvals(),
+		Stop: p.Stop, ByStatus: maps.Clone(p.ByStatus), Usage: p.Usage, Approvals: m.approvals(), Decided: slices.Clone(m.verdicts),
+		Started: p.Started, Total: p.Total, Budget: m.rules.budget, Pace: slices.Clone(m.changes), Rate: m.rate(now), Starved: p.Starved.Milliseconds(),
 	}
 	for _, n := range m.order {
 		s.Tasks = append(s.Tasks, n.info(kept))
 	}
 	return s
+}
+
+// rateOver is the time that Snapshot.Rate looks at.
+const rateOver = 10 * time.Minute
+
+// rate is how many results a minute there were of late.
+func (m *machine) rate(now time.Time) float64 {
+	span := min(now.Sub(m.rules.began), rateOver)
+	n := 0
+	for _, t := range m.order {
+		if t.result != nil && !t.result.Earlier && now.Sub(t.result.Ended) < rateOver {
+			n++
+		}
+	}
+	if n == 0 || span <= 0 {
+		return 0
+	}
+	return float64(n) / max(span, time.Second).Minutes()
+}
+
+// describe adds what a task is, and when it began and ended.
+func (t *TaskInfo) describe(n *node) {
+	if n.task != nil {
+		t.Tags = n.task.Tags
+	}
+	if len(n.tries) > 0 {
+		t.Began, t.Class = n.tries[0].Started, n.tries[len(n.tries)-1].Class
+	} else if n.state == nodeRuns {
+		t.Began = n.since
+	}
+	if r := n.result; r != nil {
+		t.Tags, t.Began, t.Ended, t.Class = r.Tags, r.Started, r.Ended, r.Class
+	}
 }
 
 // info is the task as others see it.
@@ -289,12 +323,13 @@ func (n *node) info(kept bool) TaskInfo {
 	if (n.state == nodeRests || n.state == nodeReady) && n.begun() {
 		t.Due = n.due
 	}
+	t.describe(n)
 	number := max(n.number, t.Attempts)
 	switch {
 	case n.result != nil:
 		t.State, t.Status, t.Error, t.Transcript, t.OnAccept = TaskOver, n.result.Status, n.result.Error, n.result.Transcript, n.result.OnAccept
 	case n.state == nodeRuns:
-		t.State, t.Since, t.Doing, t.Attempts, t.Error = TaskRunning, n.since, n.doing, number, ""
+		t.State, t.Since, t.Doing, t.Attempts, t.Error, t.Session = TaskRunning, n.since, n.doing, number, "", n.session
 	case n.asking():
 		t.State, t.Doing, t.Error = TaskWaiting, "approval", ""
 	}

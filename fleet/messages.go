@@ -70,10 +70,9 @@ type (
 	}
 	// decided: a person has decided about a call. failed: that could not be written.
 	decided struct {
-		task, call string
-		allow      bool
-		reason     string
-		failed     bool
+		task    string
+		verdict decidedRecord
+		failed  bool
 	}
 	// woken: the alarm went off.
 	woken struct{}

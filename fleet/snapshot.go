@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"time"
 
@@ -27,6 +28,19 @@ type Snapshot struct {
 	Tasks    []TaskInfo     `json:"tasks"` // in the order of the tasks
 	// Approvals are the calls that wait for a person.
 	Approvals []Approval `json:"approvals,omitempty"`
+	// Decided are the last calls that a person has decided about, at most 100, oldest first.
+	Decided []Decided `json:"decided,omitempty"`
+
+	Started time.Time `json:"started,omitzero"` // as in Progress; zero unless Live
+	Total   int       `json:"total"`            // tasks that are known
+	Budget  *Budget   `json:"budget,omitempty"` // Job.Budget; nil unless Live
+	// Pace are the last changes of Limit, with their reasons, at most 100; see Job.Pace.
+	Pace []runtime.AccountChange `json:"pace,omitempty"`
+	// Rate is how many tasks a minute have got their result here in the last 10 minutes, or since
+	// Started if that is later.
+	Rate float64 `json:"rate_per_min"`
+	// Starved is for how many milliseconds the machine had too little processor time, as in Progress.
+	Starved int64 `json:"starved"`
 }
 
 // TaskInfo is a task in a [Snapshot].
@@ -46,6 +60,12 @@ type TaskInfo struct {
 	Usage      Usage  `json:"usage"`
 	// OnAccept is that of the result; see TaskResult.OnAccept.
 	OnAccept *OnAccept `json:"onAccept,omitempty"`
+
+	Tags    []string  `json:"tags,omitempty"`
+	Class   string    `json:"class,omitempty"`   // of the error of the last attempt that has ended; see Attempt
+	Began   time.Time `json:"started,omitzero"`  // when its first attempt began
+	Ended   time.Time `json:"ended,omitzero"`    // of TaskOver
+	Session string    `json:"session,omitempty"` // the id, in the runtime, of the session of the attempt that runs
 }
 
 // TaskState is the scheduling state of a task.
@@ -96,11 +116,15 @@ type Amendment struct {
 	OnAccept []string
 }
 
-// Answer decides a call that waits for a person, as [Handle.Decide] does.
+// Answer decides a call that waits for a person, as [Handle.Answer] does.
 type Answer struct {
 	ID     string // of the [Approval]
 	Allow  bool
 	Reason string // of a denial, for the model
+	// Input takes the place of the input that the model wrote, if the call is allowed: a JSON
+	// object. nil: as it was.
+	Input json.RawMessage
+	By    string // who answers, for the records; "": not known
 }
 
 // Amend records decisions for a stopped job; they apply when it resumes. A decision is durable
@@ -131,7 +155,7 @@ func Amend(ctx context.Context, dir string, a Amendment) (err error) {
 	if err != nil {
 		return err
 	}
-	decisions, err := h.amend(&a)
+	decisions, err := h.amend(&a, r.clock.Now())
 	if err != nil || len(decisions) == 0 {
 		return err
 	}

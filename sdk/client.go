@@ -230,6 +230,16 @@ func (c *Client) State() session.State {
 	return session.StateAdmitting
 }
 
+// ID returns the id of the session in its runtime, as in events and in runtime.Tree; "" before
+// Connect.
+func (c *Client) ID() string {
+	d, err := c.connected()
+	if err != nil {
+		return ""
+	}
+	return d.session.ID()
+}
+
 // SessionID returns the agent's id of the session, for Options.Resume. The agent
 // reports it in the first turn; before, SessionID returns Options.SessionID, which may
 // be "".

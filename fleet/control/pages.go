@@ -86,10 +86,8 @@ func (p *pages) Do(ctx context.Context, c ui.Command) error {
 	case ui.RequeueTask:
 		return said(p.h.Requeue(ctx, c.Task))
 	case ui.Decide:
-		if c.Verdict.Input != nil {
-			return ui.ErrUnsupported
-		}
-		return said(p.h.Decide(ctx, c.Approval, c.Verdict.Allow, c.Verdict.Reason))
+		v := &c.Verdict
+		return said(p.h.Answer(ctx, fleet.Answer{ID: c.Approval, Allow: v.Allow, Reason: v.Reason, Input: v.Input, By: v.Who}))
 	default:
 		return ui.ErrUnsupported
 	}
