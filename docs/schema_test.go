@@ -24,7 +24,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-var update = flag.Bool("update", false, "write ../sdk/options.schema.json")
+var update = flag.Bool("update", false, "write ../schema/options.schema.json")
 
 type schema = jsonschema.Schema
 
@@ -301,9 +301,9 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	t.Parallel()
 	got := generated(t)
 	if *update {
-		require.NoError(t, os.WriteFile("../sdk/options.schema.json", got, 0o644))
+		require.NoError(t, os.WriteFile("../schema/options.schema.json", got, 0o644))
 	}
-	want, err := os.ReadFile("../sdk/options.schema.json")
+	want, err := os.ReadFile("../schema/options.schema.json")
 	require.NoError(t, err)
 	assert.Equal(t, string(want), string(got), "run go test ./docs -update")
 }

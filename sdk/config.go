@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"cmp"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,17 +12,12 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/optionfile"
+	"github.com/agent-troupe/troupe/schema"
 )
 
-// schemaFile describes what LoadOptions reads. It is made from Options: see
-// docs/schema_test.go.
-//
-//go:embed options.schema.json
-var schemaFile []byte
-
-// optionsSchema is schemaFile, which takes 2 ms to read.
+// optionsSchema describes what LoadOptions reads. It takes 2 ms to read.
 var optionsSchema = sync.OnceValues(func() (*optionfile.Schema, error) { //nolint:gochecknoglobals // read once, then never changed
-	return optionfile.ParseSchema(schemaFile)
+	return optionfile.ParseSchema(schema.JSON("options"))
 })
 
 // LoadOption is an option of [LoadOptions].

@@ -14,6 +14,7 @@
 //	troupe mcp                  the same, as an MCP server on stdin and stdout
 //	troupe acp [flags]          be an agent for editors on stdin and stdout
 //	troupe doctor               say what this machine has for agents, and what is wrong
+//	troupe schema [NAME]        print the JSON schema of a file
 //	troupe completion SHELL     print a script that completes command lines in a shell
 //	troupe man [COMMAND]        print the manual page of a command
 //	troupe guard                clean up for a program that has died; runtime.Config.Guard starts it

@@ -40,7 +40,7 @@ type taskReader struct {
 
 // readTasks reads all tasks. The error has every mistake, with its line and column.
 func readTasks(name, form, prompt string, set []string, in io.Reader) ([]fleet.Task, error) {
-	taskSchema, err := optionfile.ParseSchema(schema.Tasks())
+	taskSchema, err := optionfile.ParseSchema(schema.JSON("tasks"))
 	if err != nil {
 		return nil, err
 	}

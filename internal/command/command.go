@@ -160,6 +160,7 @@ func (a *app) tree() *cobra.Command {
 		add("mcp", "the same, as an MCP server on stdin and stdout", mcpPage(), mcpCommand),
 		add("acp [flags]", "be an agent for editors on stdin and stdout", acpPage(), acpCommand),
 		add("doctor", "say what this machine has for agents, and what is wrong", doctorPage(), doctorCommand),
+		add("schema [NAME]", "print the JSON schema of a file", schemaPage(), schemaCommand),
 		add("completion SHELL", "print a script that completes command lines in a shell", completionPage(), completionCommand(top)),
 		add("man [COMMAND]", "print the manual page of a command", manPage(), a.manual(top)),
 		add("guard", "clean up for a program that has died, which has started it for that", guardPage(), guardCommand),

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/control"
+	"github.com/agent-troupe/troupe/schema"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/transcript"
 )
@@ -149,6 +150,8 @@ func (a *app) wordsOf(ctx context.Context, root, cmd *cobra.Command, s *settings
 		return files("yaml", "yml", "json", "jsonl", "csv", "txt")
 	case (path == "help" || path == "man") && len(words) == 0:
 		return suggest(commandNames(root)...)
+	case path == "schema" && len(words) == 0:
+		return suggest(schema.Names()...)
 	case path == "completion" && len(words) == 0:
 		return suggest(shells()...)
 	}

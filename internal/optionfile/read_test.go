@@ -15,7 +15,7 @@ import (
 
 func read(t *testing.T, doc string) ([]byte, []optionfile.Mistake) {
 	t.Helper()
-	raw, err := os.ReadFile("../../sdk/options.schema.json")
+	raw, err := os.ReadFile("../../schema/options.schema.json")
 	require.NoError(t, err)
 	schema, err := optionfile.ParseSchema(raw)
 	require.NoError(t, err)

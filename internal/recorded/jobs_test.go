@@ -1,6 +1,7 @@
 package recorded_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -69,9 +70,11 @@ func waiting() []fleet.TaskState {
 }
 
 // begin runs the job until it waits for a person.
-func begin(t *testing.T, out string) (*fleet.Handle, fleet.Approval) {
+func begin(t *testing.T, out string, onEvent func(fleet.Event)) (*fleet.Handle, fleet.Approval) {
 	t.Helper()
-	h, err := fleet.Start(t.Context(), job(out))
+	j := job(out)
+	j.OnEvent = onEvent
+	h, err := fleet.Start(t.Context(), j)
 	require.NoError(t, err)
 	waits := func() bool {
 		var states []fleet.TaskState
@@ -112,7 +115,9 @@ func TestRecord(t *testing.T) {
 	t.Chdir("/") // the record has the directory of the agents
 	require.NoError(t, os.MkdirAll(root, 0o755))
 	out := filepath.Join(t.TempDir(), "job")
-	h, call := begin(t, out)
+	var events bytes.Buffer
+	lines := json.NewEncoder(&events)
+	h, call := begin(t, out, func(e fleet.Event) { assert.NoError(t, lines.Encode(e)) })
 	server, err := control.Listen(h, out, inspect.Config{})
 	require.NoError(t, err)
 	served := make(chan error, 1)
@@ -127,6 +132,7 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, h.Decide(t.Context(), call.ID, true, ""))
 	rest(t, h)
 	keep(t, out, filepath.Join(root, "job-over"))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "job-over", "events.jsonl"), events.Bytes(), 0o600))
 	recordStore(t, filepath.Join(root, "store"))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "cassette.jsonl"), cassette, 0o600))
 }

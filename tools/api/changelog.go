@@ -24,11 +24,14 @@ func unreleased(changelog string) string {
 }
 
 // symbolOf is the name of what a message of apidiff is about: that of "(*T).M: removed" in
-// package fleet is fleet.T.M.
+// package fleet is fleet.T.M. A type of another package keeps the path of that.
 func symbolOf(path, message string) string {
 	name := regexp.MustCompile(`^[(*]*([\w./-]+)\)?((?:\.\w+)*)`).FindStringSubmatch(message)
 	if name == nil {
 		return path
+	}
+	if other, ours := strings.CutPrefix(name[1], modulePath+"/"); ours {
+		return other + name[2]
 	}
 	return path + "." + name[1] + name[2]
 }

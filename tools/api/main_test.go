@@ -101,6 +101,16 @@ const C = 2
 	}
 }
 
+func TestNamesOfSymbols(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"F: removed": "fleet.F", "(*T).M: removed": "fleet.T.M", "T.M: added": "fleet.T.M", "T, method set of *U: removed": "fleet.T",
+		modulePath + "/fleet/queue.Queue.Extend: changed": "fleet/queue.Queue.Extend", "package removed": "fleet.package",
+	} {
+		assert.Equal(t, want, symbolOf("fleet", message), message)
+	}
+}
+
 func TestAPackageThatIsGone(t *testing.T) {
 	t.Parallel()
 	found := changes(packageSet{"fleet/queue": checked(t, "fleet/queue", "package queue")}, packageSet{})

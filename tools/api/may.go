@@ -5,5 +5,6 @@ package main
 //
 //nolint:gochecknoglobals // only read
 var mayName = map[string][]string{
-	"simtests": {"agent/cloud/cloudtest"}, // the cloud is experimental, also in a simulation
+	"fleet/control": {"inspect/ui"},            // the window's side of a job
+	"simtests":      {"agent/cloud/cloudtest"}, // the cloud is experimental, also in a simulation
 }
