@@ -136,7 +136,7 @@ func weaken() error {
 		return fmt.Errorf("capget: %w", err)
 	}
 	for i := range has {
-		kept := uint32(keep >> (32 * i)) //nolint:gosec // a half of it
+		kept := uint32(keep >> (32 * i)) // a half of it
 		has[i].Effective &= kept
 		has[i].Permitted &= kept
 		has[i].Inheritable &= kept
