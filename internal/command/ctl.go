@@ -52,7 +52,11 @@ unknown for all whose command has ended that way: failed, or unknown because its
 
 If the process that ran the job is gone, status, results and tail read the journal, and cancel,
 requeue and on-accept write into it: troupe batch --resume obeys.
-`, groups: []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}}, end: `
+
+With --nats, DIR is the name of a job of many machines, and every worker obeys: status, results,
+approvals, pause, resume, retune N (for each worker), cancel, requeue, allow ID..., deny ID [REASON].
+troupe ctl --nats URL --host NAME drain: that worker starts nothing more, and ends.
+`, groups: []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}, {"Jobs of many machines", remoteFlags()}}, end: `
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
 `}
@@ -60,6 +64,9 @@ written.
 
 // ctlCommand is troupe ctl.
 func ctlCommand(ctx context.Context, p process, c *console, s *settings) int {
+	if s.gave("nats") || s.machines.host != "" {
+		return ctlMachines(ctx, p, c, s)
+	}
 	dir, name, rest, err := s.ofJob("ctl", "status")
 	if err != nil {
 		return c.usage(err)

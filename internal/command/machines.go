@@ -50,6 +50,8 @@ type Cluster interface {
 	Specification(ctx context.Context, job string) ([]byte, error)
 	// Over says that all tasks of a job have results.
 	Over(ctx context.Context, job string) error
+	// Reopen has workers look at a job that is over once more.
+	Reopen(ctx context.Context, job string) error
 	// Remove removes a job with all that it has. The error matches [ErrNoJob].
 	Remove(ctx context.Context, job string) error
 	// Open opens the queue and the files of a job; end closes them.
@@ -57,6 +59,8 @@ type Cluster interface {
 	// Beat says that a host is alive, and Leave that it has ended.
 	Beat(ctx context.Context, h HostEntry) error
 	Leave(ctx context.Context, host string) error
+	// Drain has a host that is alive end as SIGTERM does. The error matches [ErrNoHost].
+	Drain(ctx context.Context, host string) error
 	// Hosts returns those that have said so in the last half minute, by name.
 	Hosts(ctx context.Context) ([]HostEntry, error)
 	Close()
@@ -66,6 +70,7 @@ type Cluster interface {
 var (
 	ErrJobThere = errors.New("there is a job with this name")
 	ErrNoJob    = errors.New("there is no job with this name")
+	ErrNoHost   = errors.New("there is no worker with this name")
 )
 
 // JobState is where a job stands for all machines.
@@ -97,6 +102,9 @@ type JobEntry struct {
 type JobChange struct {
 	JobEntry
 	Removed bool // the entry has the name alone
+	// Drain is a host that is to end, if it has started then; "": the change is about a job.
+	Drain   string
+	Started time.Time
 }
 
 // HostEntry is a worker in the directory of hosts.

@@ -29,7 +29,9 @@ type machineSettings struct {
 	dir       string            // of a worker
 	grace     time.Duration
 	check     bool
-	elsewhere bool // the agents run on other machines
+	host      string // of drain
+	cluster   bool   // all machines are shown
+	elsewhere bool   // the agents run on other machines
 	load      []sdk.LoadOption
 }
 

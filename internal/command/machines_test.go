@@ -40,7 +40,7 @@ func TestWhereFlagsOfASharedJobGo(t *testing.T) {
 	}
 	slices.Sort(travel)
 	assert.Equal(t, []string{
-		"add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "budget-usd", "config", "cwd",
+		"add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
 		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "on-accept",
 		"path", "patience", "permission-mode", "retries", "settings", "setup", "setups", "shared-mcp-dir", "system-prompt", "timeout",
 		"tools", "verify", "verify-prompt", "verify-rounds", "workspace", "yes",
@@ -133,7 +133,7 @@ func TestASpecificationIsRefused(t *testing.T) {
 		"a key in a task":     {`{"id":"x","prompt":"do","options":{"env":{"GH_TOKEN":"ghp_0123456789"}}}`, "task x has a key or a token", nil},
 		"one that is quoted":  {`{"id":"x","prompt":"log in with sk-0123456789"}`, "--env has a key", []string{"-e", "MY_API_KEY=sk-0123456789"}},
 		"a limit of machines": {task, "--concurrency is not for a job with --nats; say it to troupe worker", []string{"-j", "4"}},
-		"approvals":           {task, "--approvals is not for a job with --nats", []string{"--approvals"}},
+		"a webhook":           {task, "--webhook is not for a job with --nats", []string{"--approvals", "--webhook", "https://h"}},
 		"a relative place":    {task, "--cwd: \"src\" is relative", []string{"--cwd", "src"}},
 		"and of a task":       {`{"id":"x","prompt":"do","workspace":{"from":"src"}}`, "task x: workspace.from: \"src\" is relative", nil},
 		"parts of a second":   {task, "--lease: 1.5s has a part of a second", []string{"--lease", "1500ms"}},

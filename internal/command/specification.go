@@ -52,7 +52,7 @@ func refusedFlags() map[string]string {
 	return map[string]string{
 		"concurrency": worker, "starts-per-second": worker, "max-memory": worker, "min-free-disk": worker,
 		"resume": "--attach JOB goes on with a job", "estimate": "run the samples without --nats",
-		"approvals": "answers do not reach other machines yet", "webhook": "answers do not reach other machines yet",
+		"webhook": "troupe ctl --nats JOB approvals lists what waits",
 	}
 }
 

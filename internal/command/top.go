@@ -24,7 +24,11 @@ Shows the sessions that troupe ps lists, and looks again each second.
   q          end (also Ctrl-C)
 
 Without a terminal it prints once what troupe ps prints.
-`, groups: []flagGroup{{"Flags", viewFlags(false)}}}
+
+With --cluster it shows all workers that share jobs, and these jobs.
+`, groups: []flagGroup{{"Flags", viewFlags(false)}, {"Many machines", append([]flagSpec{
+		{name: "cluster", help: "show the workers of --nats in place of the sessions of this machine", set: on(func(s *settings) *bool { return &s.machines.cluster })},
+	}, serverFlags()...)}}}
 }
 
 // topCommand is troupe top.
@@ -34,6 +38,12 @@ func topCommand(ctx context.Context, p process, c *console, s *settings) int {
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
+	if s.machines.cluster {
+		return topMachines(ctx, p, c, s)
+	}
+	if s.gave("nats") {
+		return c.usage(&usageError{"--nats is for --cluster", "add --cluster"})
+	}
 	if !p.stdoutTTY || !p.stdinTTY || p.getenv("TERM") == "dumb" {
 		return s.list(ctx, c)
 	}

@@ -23,6 +23,7 @@ type workerJob struct {
 	handle atomic.Pointer[fleet.Handle]
 	// The loop of the worker has these.
 	limit   int
+	most    int    // that limit may be, for the job on each worker; 0: what there is
 	why     string // it does not run here
 	removed bool
 	err     error // of run, when that has ended

@@ -86,7 +86,14 @@ func (w *worker) play(ctx context.Context) int {
 	for w.stage == 0 || len(w.jobs) > 0 {
 		select {
 		case change := <-changes:
-			w.changed(ctx, change)
+			if change.Drain == "" {
+				w.changed(ctx, change)
+			} else if change.Drain == w.name && change.Started.Equal(w.started) && w.stage == 0 {
+				w.note("drained from elsewhere: nothing more starts, and what runs may end within %s", w.s.machines.grace)
+				w.stage, told = 1, time.Time{}
+				grace.Reset(w.s.machines.grace)
+				w.escalate()
+			}
 		case j := <-w.over:
 			w.ended(ctx, j)
 		case sig := <-w.process.signals:
@@ -227,8 +234,16 @@ func (w *worker) share() {
 		if h == nil {
 			continue
 		}
-		running := len(h.Progress().Running)
-		if limit := max(free, running); limit != j.limit {
+		at := h.Progress()
+		if j.limit > 0 && at.Limit != j.limit { // by troupe ctl retune
+			j.most = at.Limit
+		}
+		running := len(at.Running)
+		limit := max(free, running)
+		if j.most > 0 {
+			limit = min(limit, j.most)
+		}
+		if limit != j.limit {
 			j.limit = limit
 			h.Retune(limit)
 		}

@@ -204,6 +204,9 @@ func (d *directory) entry(ctx context.Context, job string) (raw []byte, revision
 type jobKey struct {
 	command.JobEntry
 	Over string `json:"over,omitempty"` // the job
+	// Drain is a host that is to end, and Began when it started: one that starts later stays.
+	Drain string    `json:"drain,omitempty"`
+	Began time.Time `json:"began,omitzero"`
 }
 
 // overKey is the key that says that a job is over. The name of a job has no point.
@@ -322,6 +325,11 @@ func (d *directory) each(ctx context.Context, w jetstream.KeyWatcher, there map[
 			case u == nil:
 			case strings.HasSuffix(u.Key(), ".over"): // those who run the job see its results
 				over[strings.TrimSuffix(u.Key(), ".over")] = u.Operation() == jetstream.KeyValuePut
+			case strings.HasSuffix(u.Key(), ".drain"):
+				var k jobKey
+				if json.Unmarshal(u.Value(), &k) == nil && k.Drain != "" && !yield(command.JobChange{Drain: k.Drain, Started: k.Began}, nil) {
+					return false
+				}
 			case u.Operation() != jetstream.KeyValuePut:
 				if begun && !removed(u.Key()) {
 					return false
@@ -374,8 +382,16 @@ func (d *directory) Over(ctx context.Context, job string) error {
 	})
 }
 
-// removing says that a job is being removed. Keys of a later version stay in the entry.
-func (d *directory) removing(ctx context.Context, job string) error {
+// Reopen implements command.Cluster.
+func (d *directory) Reopen(ctx context.Context, job string) error {
+	if err := d.persist(ctx, "job "+job, func(ctx context.Context) error { return d.jobs.Delete(ctx, overKey(job)) }); err != nil {
+		return err
+	}
+	return d.state(ctx, job, command.JobOpen)
+}
+
+// state writes where a job stands. Keys of a later version stay in the entry.
+func (d *directory) state(ctx context.Context, job string, state command.JobState) error {
 	for {
 		raw, revision, err := d.entry(ctx, job)
 		if err != nil {
@@ -385,7 +401,7 @@ func (d *directory) removing(ctx context.Context, job string) error {
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return fmt.Errorf("job %s: its entry cannot be read: %w", job, err)
 		}
-		all["state"], _ = json.Marshal(command.JobRemoving) // a text
+		all["state"], _ = json.Marshal(state) // a text
 		if raw, err = json.Marshal(all); err != nil {
 			return err
 		}
@@ -405,7 +421,7 @@ func (d *directory) removing(ctx context.Context, job string) error {
 
 // Remove implements command.Cluster. If it is cut short, the next call continues.
 func (d *directory) Remove(ctx context.Context, job string) error {
-	if err := d.removing(ctx, job); err != nil {
+	if err := d.state(ctx, job, command.JobRemoving); err != nil {
 		return err
 	}
 	if err := troupenats.Remove(ctx, d.nc, job); err != nil {
@@ -459,6 +475,26 @@ func (d *directory) Beat(ctx context.Context, h command.HostEntry) error {
 // Leave implements command.Cluster.
 func (d *directory) Leave(ctx context.Context, host string) error {
 	return d.persist(ctx, "host "+host, func(ctx context.Context) error { return d.hosts.Delete(ctx, key(host)) })
+}
+
+// Drain implements command.Cluster.
+func (d *directory) Drain(ctx context.Context, host string) error {
+	all, err := d.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(h command.HostEntry) bool { return h.Host == host })
+	if i < 0 {
+		return fmt.Errorf("worker %s: %w: troupe top --cluster lists those that are alive", host, command.ErrNoHost)
+	}
+	raw, err := json.Marshal(jobKey{Drain: host, Began: all[i].Started})
+	if err != nil {
+		return err
+	}
+	return d.persist(ctx, "host "+host, func(ctx context.Context) error {
+		_, err := d.jobs.Put(ctx, key(host)+".drain", raw)
+		return err
+	})
 }
 
 // Hosts implements command.Cluster.

@@ -173,3 +173,49 @@ func TestAWorkerIsKilled(t *testing.T) {
 	require.NoError(t, a.Process.Signal(syscall.SIGTERM))
 	assert.Zero(t, a.exit(t))
 }
+
+// run is a command that ends well, and what it prints.
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	p := start(t, args...)
+	require.Zero(t, p.exit(t), "%v: %s", args, p)
+	return p.text()
+}
+
+// A person decides about a job from any machine, and drains a worker.
+func TestSteering(t *testing.T) {
+	t.Parallel()
+	_, url := first(t, "-j", "1", "--label", "zone=a")
+	b := start(t, "worker", "--nats", url, "--dir", t.TempDir(), "--name", "second", "-j", "1")
+	b.await(t, "worker second in")
+	file, agent := tasks(t, 8, 300*time.Millisecond)
+	run(t, "batch", file, "--nats", url, "--agent", agent, "--id", "s", "--detach")
+	run(t, "ctl", "--nats", url, "s", "pause")
+	require.Eventually(t, func() bool {
+		return strings.Contains(run(t, "ctl", "--nats", url, "s"), "s: open, paused") && strings.Contains(run(t, "ctl", "--nats", url, "s"), "\n0 running")
+	}, time.Minute, 50*time.Millisecond)
+	run(t, "ctl", "--nats", url, "s", "cancel", "t7")
+	assert.Contains(t, run(t, "top", "--cluster", "--nats", url), "zone=a")
+	run(t, "ctl", "--nats", url, "--host", "second", "drain")
+	assert.Zero(t, b.exit(t))
+	assert.Contains(t, b.text(), "drained from elsewhere")
+	gone := start(t, "ctl", "--nats", url, "--host", "second", "drain")
+	assert.Equal(t, 1, gone.exit(t))
+	assert.Contains(t, gone.text(), "no worker with this name")
+	run(t, "ctl", "--nats", url, "s", "resume")
+	out := filepath.Join(t.TempDir(), "out")
+	attached := start(t, "batch", "--attach", "s", "--nats", url, "--out", out)
+	assert.Equal(t, 1, attached.exit(t), "a task was not accepted")
+	got := results(t, out)
+	assert.Len(t, got, 8)
+	assert.Equal(t, fleet.Canceled, got["t7"].Status)
+	assert.Equal(t, fleet.Accepted, got["t6"].Status)
+	assert.Contains(t, run(t, "ctl", "--nats", url, "s", "results"), "canceled")
+	missing := start(t, "ctl", "--nats", url, "s", "cancel", "nowhere")
+	assert.Equal(t, 1, missing.exit(t))
+
+	run(t, "ctl", "--nats", url, "s", "requeue", "--status", "canceled")
+	again := filepath.Join(t.TempDir(), "again")
+	assert.Zero(t, start(t, "batch", "--attach", "s", "--nats", url, "--out", again).exit(t))
+	assert.Equal(t, fleet.Accepted, results(t, again)["t7"].Status)
+}
