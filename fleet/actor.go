@@ -340,6 +340,8 @@ func (b *box) answer(e effect) bool {
 		}
 	case extend:
 		b.exec.Go(func() { b.tell(b.carrier.shared.extend(e)) })
+	case jot:
+		b.exec.Go(func() { b.tell(b.carrier.shared.jot(e)) })
 	case release:
 		b.exec.Go(func() { b.carrier.shared.release(b.calls, e.lease) })
 	case cutCalls:
@@ -358,7 +360,7 @@ func (b *box) arm(e arm) {
 	}
 	now, h := b.clock.Now(), b.handles[e.id]
 	b.tenures[e.id] = &timers{
-		extend: b.clock.AfterFunc(max(e.extend.Sub(now), 0), func() { b.tell(due{e.id, e.fence}) }),
+		extend: b.clock.AfterFunc(max(e.extend.Sub(now), 0), func() { b.tell(due{e.id, e.fence, e.number}) }),
 		deadline: b.clock.AfterFunc(max(e.deadline.Sub(now), 0), func() {
 			b.tell(lapsed{e.id, e.fence})
 			if h != nil {

@@ -233,6 +233,9 @@ func (r *runner) ask(ctx context.Context, a *attempt, req *sdk.ToolPermissionReq
 		r.fail(err)
 		return sdk.DenyAndStop("The approval could not be written down."), nil
 	}
+	if err := r.jot(ctx, a, a.turns, false, true); err != nil { // the task is another program's
+		return sdk.DenyAndStop("The approval could not be written down."), nil
+	}
 	r.doing(a, req.ToolName)
 	if said.state == askAllowed {
 		allowed := sdk.Allow()

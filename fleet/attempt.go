@@ -195,6 +195,9 @@ func (r *runner) prepare(ctx context.Context, a *attempt) error {
 		a.opts.SessionID = a.session
 	}
 	a.Session = a.session
+	if err := r.jot(ctx, a, a.turns, true, true); err != nil {
+		return err
+	}
 	return r.records.starting(ctx, a)
 }
 

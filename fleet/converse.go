@@ -57,6 +57,9 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		if err := r.records.turned(ctx, a); err != nil {
 			return err
 		}
+		if a.turns+1 < len(a.prompts) || a.verify != nil { // else its result follows
+			_ = r.jot(ctx, a, a.turns+1, false, false)
+		}
 	}
 	for round := 0; ; round++ {
 		if err := r.judge(ctx, a); err != nil {
@@ -72,6 +75,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		if err := r.turn(ctx, a, text); err != nil {
 			return err
 		}
+		_ = r.jot(ctx, a, a.turns, false, false)
 	}
 }
 

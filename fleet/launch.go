@@ -31,6 +31,22 @@ func (r *runner) launch(l launch, h *handle) {
 	})
 }
 
+// jot has the queue know what the attempt has come to. waits: before it continues.
+func (r *runner) jot(ctx context.Context, a *attempt, turns int, begins, waits bool) error {
+	if r.shared == nil {
+		return nil
+	}
+	j := jots{id: a.id, number: a.number, begins: begins, session: a.session, agent: backendName(a.opts), turns: turns}
+	if waits {
+		j.reply = kernel.NewPromise[struct{}]()
+	}
+	if r.tell(j); !waits {
+		return nil
+	}
+	_, err := j.reply.Wait(ctx, r.exec)
+	return err
+}
+
 // leaves is what others have to know of an attempt that is over.
 func (r *runner) leaves(a *attempt) *report {
 	left := a.report
@@ -66,5 +82,10 @@ func (r *runner) leased(ctx context.Context, a *attempt) outcome {
 		return outcome{status: Interrupted, why: err.Error(), refused: true}
 	}
 	a.fence = l.Fence
+	i, _ := question(r.env, func(to *kernel.Promise[inheritance]) note { return inherits{a.id, a.number, to} })
+	if a.used, a.usd = i.used, i.usd; i.quarantined != "" {
+		a.started, a.decided = r.clock.Now(), i.quarantined
+		return outcome{status: Quarantined, why: i.quarantined}
+	}
 	return r.attempt(ctx, a)
 }

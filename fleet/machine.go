@@ -169,6 +169,7 @@ func (in added) step(m *machine, out []effect) []effect {
 		m.waiting++
 		m.usage.add(n.usage)
 		m.usage.add(n.paid)
+		n.noted = n.usage
 		if n.result != nil {
 			n.result.Earlier = true
 			m.unread = append(m.unread, n)
@@ -321,9 +322,9 @@ starting:
 	for m.mayStart() && len(m.running) < m.limit() && m.clearing <= m.limit() && m.ready.Len() > 0 && !wants {
 		n := m.first()
 		switch {
-		case m.quarantines(n) != "":
+		case m.quarantines(n, n.counted()) != "":
 			m.take(n)
-			out = m.close(n, Quarantined, m.quarantines(n), true, out)
+			out = m.close(n, Quarantined, m.quarantines(n, n.counted()), true, out)
 		case n.exclusive != "" && m.busy[n.exclusive]:
 			m.take(n)
 			m.held[n.exclusive] = append(m.held[n.exclusive], n)
@@ -397,7 +398,7 @@ func (m *machine) launch(n *node, out []effect) []effect {
 	l := n.next
 	l.id, l.number, l.slot = n.id, n.starts, n.slot
 	l.used = n.usage
-	l.usd = leastUSD(m.rules.budget.leftUSD(m.usage), n.budget.leftUSD(n.usage))
+	l.usd = m.leavesUSD(n)
 	l.with = &equipment{
 		task: n.task, fence: n.fence, space: space{Dir: l.space}, orphan: n.orphan, results: m.resultsOf(n.after),
 		told: n.told(), ticket: n.ticket(), hash: n.hash, offer: n.requeued > 0,
@@ -413,6 +414,11 @@ func (m *machine) launch(n *node, out []effect) []effect {
 		return n.arm(append(out, l), m.now)
 	}
 	return append(out, l)
+}
+
+// leavesUSD is what budgets leave for a task; 0: no limit.
+func (m *machine) leavesUSD(n *node) float64 {
+	return leastUSD(m.rules.budget.leftUSD(m.usage), n.budget.leftUSD(n.usage))
 }
 
 // nextFence is higher than all before it, also those of earlier processes.

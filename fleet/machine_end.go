@@ -32,7 +32,7 @@ func (in ended) step(m *machine, out []effect) []effect {
 			return m.claim(n, ending{ended: in, status: status, ran: true}, out)
 		}
 	}
-	return m.end(m.now, in, "", out)
+	return m.rests(n, m.end(m.now, in, "", out))
 }
 
 // loses makes the end of an attempt void: its result does not count.

@@ -19,6 +19,7 @@ type node struct {
 
 	starts   int       // of any kind
 	base     int       // starts before the last requeue
+	before   int       // starts by other programs since then that count
 	free     int       // starts since then that count for nothing
 	spared   bool      // its last start is one of them
 	deaths   int       // hosts in a row that died while it ran
@@ -72,8 +73,9 @@ type node struct {
 	answers    map[string]decidedRecord // to calls, also of other programs; by their ids
 	noted      Usage                    // the part of usage that the queue knows
 	left       TaskNote                 // of the program that has the task, or had it last
-	sentence   *sentence                // how it ends once no other program has it
-	doubtful   uint64                   // the fence of a result of which it is not known whether the queue has it
+	jots       jotting
+	sentence   *sentence // how it ends once no other program has it
+	doubtful   uint64    // the fence of a result of which it is not known whether the queue has it
 
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died
@@ -119,12 +121,6 @@ type partial struct {
 	Usage      Usage
 }
 
-// tenure is a lease of the queue.
-type tenure struct {
-	queue.Lease
-	sent time.Time // when the request was, that it was granted or extended by
-}
-
 // sentence is how a task ends without an attempt.
 type sentence struct {
 	status Status
@@ -167,6 +163,7 @@ func (n *node) is(number int) bool { return n != nil && n.state == nodeRuns && n
 func (n *node) reset() {
 	n.paid.add(n.usage)
 	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false
+	n.before = 0
 	n.free, n.deaths, n.troubled, n.partial, n.calls = 0, 0, time.Time{}, partial{}, nil
 	n.answers, n.noted, n.left, n.sentence = nil, Usage{}, TaskNote{}, nil
 }

@@ -137,20 +137,23 @@ type (
 	}
 	// due: a lease is to be extended.
 	due struct {
-		id    string
-		fence uint64
+		id     string
+		fence  uint64
+		number int // of the timer
 	}
 	// lapsed: the deadline of a lease is over.
 	lapsed struct {
 		id    string
 		fence uint64
 	}
-	// extended is what the queue has said.
+	// extended is what the queue has said about leases.
 	extended struct {
+		sent time.Time
+		each []extension
+	}
+	extension struct {
 		id    string
-		fence uint64
 		lease queue.Lease
-		sent  time.Time
 		lost  bool
 		err   error
 	}
@@ -243,8 +246,10 @@ func (n asks) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n shows) note(m *machine, _ time.Time, out []effect) []effect {
-	if c := m.nodes[n.id].find(n.call); c != nil {
+	t := m.nodes[n.id]
+	if c := t.find(n.call); c != nil {
 		c.hidden = false
+		out = m.jot(t, out)
 	}
 	return out
 }
@@ -306,10 +311,17 @@ func (n broken) note(m *machine, _ time.Time, out []effect) []effect {
 
 func (n due) note(m *machine, now time.Time, out []effect) []effect {
 	m.now = now
-	if t := m.nodes[n.id]; t.holds(n.fence) {
-		out = append(out, extend{n.id, t.tenure.Lease})
+	if t := m.nodes[n.id]; !t.holds(n.fence) || t.tenure.asked || t.tenure.armed != n.number {
+		return out
 	}
-	return out
+	var e extend // one call for all leases: their timers are one from then on
+	for _, t := range m.order {
+		if t.tenure != nil && t.tenure.TTL > 0 && !t.tenure.asked {
+			t.tenure.asked = true
+			e.each = append(e.each, extension{id: t.id, lease: t.tenure.Lease})
+		}
+	}
+	return append(out, e)
 }
 
 func (n lapsed) note(m *machine, _ time.Time, out []effect) []effect {

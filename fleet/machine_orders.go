@@ -16,7 +16,7 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// What a decision in a queue is about. Its Task is a ticket.
+// The ops of decisions in a queue. The Task of a decision is a ticket.
 const (
 	opCancel  = "cancel"
 	opRequeue = "requeue" // its Task is the ticket that it makes
@@ -38,7 +38,7 @@ func ticketOf(id string, requeued int) string {
 }
 func approvalOf(d *queue.Decision) (id string) { return strings.TrimPrefix(d.ID, answerID(d.Task, "")) }
 
-// splitTicket is the task of a ticket, and how often it was requeued; -1: it is no ticket.
+// splitTicket is the task of a ticket, and how often it was requeued; -1 if the number is wrong.
 func splitTicket(ticket string) (id string, requeued int) {
 	id, number, again := strings.Cut(ticket, "#")
 	if !again {
@@ -284,7 +284,7 @@ func (s *sight) knows(ticket string) {
 	s.requeued[id] = max(s.requeued[id], requeued)
 }
 
-// decision is what an order comes to; nil: it is so already.
+// decision is what an order comes to, or nil if that is so already.
 func (s *sight) decision(o *Order, at time.Time) (*queue.Decision, error) {
 	d := &queue.Decision{Op: o.Op, By: o.By, At: at.UTC()}
 	switch o.Op {

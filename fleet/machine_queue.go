@@ -84,13 +84,16 @@ const suspects = 2
 func (n *node) suspect() bool { return n.deaths >= suspects }
 
 // counted is how many starts of a task count since it was requeued.
-func (n *node) counted() int { return n.starts - n.base - n.free }
+func (n *node) counted() int { return n.starts - n.base - n.free + n.before }
 
-// quarantines says why a task must not start any more; "": it may.
-func (m *machine) quarantines(n *node) string {
+// push puts a task among those that may start.
+func (m *machine) push(n *node) { heap.Push(&m.ready, n) }
+
+// quarantines says why a task must not start any more after so many starts; "": it may.
+func (m *machine) quarantines(n *node, counted int) string {
 	switch {
-	case n.counted() >= m.rules.starts:
-		return fmt.Sprintf("it was started %s without an end", shown.Count(n.counted(), "time"))
+	case counted >= m.rules.starts:
+		return fmt.Sprintf("it was started %s without an end", shown.Count(counted, "time"))
 	case n.deaths >= m.rules.starts && n.alone:
 		return fmt.Sprintf("the host died %s in a row while it ran, the last time while it ran alone", shown.Count(n.deaths, "time"))
 	}

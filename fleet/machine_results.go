@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -39,7 +38,9 @@ func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect
 			out = append(out, tell{Event{Kind: EventWarning, Task: n.id, Attempt: n.number, Detail: w}})
 		}
 	}
-	e.number = n.number
+	if e.number = n.number; e.number == 0 && !e.folded { // it never ran here: its files have the place of the first attempt
+		e.number = 1
+	}
 	n.report, n.ending, n.foreign, n.fence = nil, nil, nil, 0
 	if n.tenure != nil {
 		n.tenure = nil
@@ -201,8 +202,8 @@ type closing struct {
 	remains  []*remains // of the last attempts
 	changes  []runtime.AccountChange
 	cause    error
-	held     []queue.Lease
-	left     int // tasks without a result
+	held     []jot // the last notes, and the leases to be given back
+	left     int   // tasks without a result
 }
 
 // closing returns what is to be written at the end of the job.
@@ -223,7 +224,9 @@ func (m *machine) closing(now time.Time) closing {
 			c.left++
 		}
 		if n.tenure != nil {
-			c.held = append(c.held, n.tenure.Lease)
+			l := n.tenure.Lease
+			n.jots.running, l.Starts, l.Note = false, n.tenure.starts, nil
+			c.held = append(c.held, jot{n.id, l, m.noteOf(n)})
 			n.tenure = nil
 		}
 	}

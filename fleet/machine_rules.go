@@ -42,6 +42,7 @@ type rules struct {
 	began       time.Time
 	worker      string // this program in the queue; "": no other program may have tasks
 	share       Share
+	host        string // of this program, for others
 	grace       time.Duration
 	subagents   Subagents
 	onAccept    bool      // something runs after a task was accepted

@@ -22,8 +22,14 @@ func (m *machine) named(ticket string) *node {
 func (in leased) step(m *machine, out []effect) []effect {
 	n := m.nodes[in.id]
 	if n.is(in.number) {
-		n.tenure = &tenure{in.lease, in.sent}
+		n.tenure = &tenure{Lease: in.lease, sent: in.sent, starts: in.lease.Starts}
+		n.jots = jotting{under: n.jots.under}
+		m.inherit(n)
+		m.single = n.suspect()
 		out = m.admit(n, n.arm(out, in.sent))
+		if m.quarantines(n, n.counted()-1) != "" {
+			return append(out, answered{to: in.reply})
+		}
 		out = append(out, tell{Event{Kind: EventStarted, Task: n.id, Attempt: n.number, Detail: string(n.next.mode)}})
 	}
 	return append(out, answered{to: in.reply})
@@ -38,24 +44,36 @@ func (n *node) arm(out []effect, from time.Time) []effect {
 	if t.TTL <= 0 {
 		return out
 	}
-	return append(out, arm{id: n.id, fence: t.Fence, extend: later(t.sent.Add(t.TTL/3), from), deadline: t.sent.Add(t.TTL * 7 / 8)})
+	t.armed++
+	return append(out, arm{id: n.id, fence: t.Fence, number: t.armed, extend: later(t.sent.Add(t.TTL/3), from), deadline: t.sent.Add(t.TTL * 7 / 8)})
 }
 
 func (n *node) holds(fence uint64) bool {
 	return n != nil && n.tenure != nil && n.tenure.Fence == fence
 }
 
-// extended takes the answer of the queue. Without one the deadline decides.
+// extended takes the answers of the queue. Without one the deadline decides.
 func (in extended) note(m *machine, now time.Time, out []effect) []effect {
 	m.now = now
+	for _, e := range in.each {
+		out = m.extended(e, in.sent, out)
+	}
+	return out
+}
+
+func (m *machine) extended(in extension, sent time.Time, out []effect) []effect {
 	n := m.nodes[in.id]
+	held := n.holds(in.lease.Fence)
+	if held {
+		n.tenure.asked = false
+	}
 	switch {
-	case n.holds(in.fence) && in.lost:
-		return m.lose(in.id, in.fence, out)
-	case n.holds(in.fence) && in.err == nil:
-		n.tenure = &tenure{in.lease, in.sent}
-		return n.arm(out, in.sent)
-	case n.holds(in.fence):
+	case held && in.lost:
+		return m.lose(in.id, in.lease.Fence, out)
+	case held && in.err == nil:
+		n.tenure.sent = sent
+		return n.arm(out, sent)
+	case held:
 		return n.arm(out, m.now.Add(n.tenure.TTL/8))
 	case in.lost || in.err != nil:
 		return out
@@ -266,7 +284,7 @@ func (in foreign) step(m *machine, out []effect) []effect {
 	}
 	n := m.named(in.ticket)
 	n.foreign = in.result
-	m.usage.add(in.result.Usage)
+	m.learnUsage(n, in.result.Usage.beyond(n.paid))
 	switch n.state {
 	case nodeClaims: // the queue will not take the own one
 		return out

@@ -301,15 +301,13 @@ type (
 	arm struct {
 		id               string
 		fence            uint64
+		number           int
 		extend, deadline time.Time
 	}
 	// disarm: the lease is given up.
 	disarm struct{ id string }
 	// extend asks the queue for more time.
-	extend struct {
-		id    string
-		lease queue.Lease
-	}
+	extend struct{ each []extension }
 	// release gives a lease back.
 	release struct{ lease queue.Lease }
 	// cutCalls ends the calls of the queue after a while.

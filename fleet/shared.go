@@ -70,8 +70,30 @@ func (s *shared) lease(ctx context.Context, r request) (l queue.Lease, sent time
 // extend asks for more time.
 func (s *shared) extend(e extend) extended {
 	sent := s.clock.Now()
-	err := s.job.Queue.Extend(s.calls, e.lease)[0]
-	return extended{id: e.id, fence: e.lease.Fence, lease: e.lease, sent: sent, lost: errors.Is(err, queue.ErrLeaseLost), err: err}
+	leases := make([]queue.Lease, len(e.each))
+	for i := range e.each {
+		leases[i] = e.each[i].lease
+	}
+	for i, err := range s.job.Queue.Extend(s.calls, leases...) {
+		e.each[i].err, e.each[i].lost = err, errors.Is(err, queue.ErrLeaseLost)
+	}
+	return extended{sent, e.each}
+}
+
+// jot notes how a task stands. The time of the lease is not longer by that.
+func (s *shared) jot(e jot) jotted {
+	text, err := json.Marshal(e.note)
+	if err == nil {
+		err = s.job.Queue.Note(s.calls, e.lease, text)
+	}
+	lost := errors.Is(err, queue.ErrLeaseLost)
+	if err != nil && !lost {
+		err = &queueError{fmt.Errorf("the note of task %s: %w", e.id, err)}
+		if s.calls.Err() == nil {
+			s.fail(err)
+		}
+	}
+	return jotted{e.id, e.lease.Fence, e.note.Usage, lost, err}
 }
 
 // release gives a lease back. If that fails it ends by itself.
@@ -152,10 +174,12 @@ func (s *shared) heed(ctx context.Context, c queue.Change) error {
 		s.post(caughtUp{})
 		return nil
 	case queue.Free:
+		s.sees(c)
 		s.post(freed{c.Task})
 		return nil
 	case queue.Leased:
 		if c.Worker != s.worker {
+			s.sees(c)
 			s.post(taken{c.Task, c.Worker})
 		}
 		return nil
@@ -183,14 +207,25 @@ func (s *shared) heed(ctx context.Context, c queue.Change) error {
 
 // close ends the watch, and gives back the tasks that are not over. A queue that does not answer
 // gets them back when their leases end.
-func (s *shared) close(held []queue.Lease) {
+func (s *shared) close(held []jot) {
 	s.stop()
 	if s.began {
 		_, _ = s.over.Wait(context.Background(), s.exec)
 	}
 	ctx, stop := s.limited(s.job.QueueGrace)
 	defer stop()
-	for _, l := range held {
-		s.release(ctx, l)
+	for _, h := range held {
+		if text, err := json.Marshal(h.note); err == nil { // it has a form in JSON
+			_ = s.job.Queue.Note(ctx, h.lease, text)
+		}
+		s.release(ctx, h.lease)
+	}
+}
+
+// sees sends the machine the note of another program.
+func (s *shared) sees(c queue.Change) {
+	var left TaskNote
+	if len(c.Note) > 0 && json.Unmarshal(c.Note, &left) == nil {
+		s.post(seen{c.Task, left, c.State == queue.Free})
 	}
 }
