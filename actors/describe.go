@@ -17,6 +17,9 @@ import (
 // Dir is the working directory that the options name.
 func (k *Core) Dir() string { return k.input().Cwd }
 
+// Options are those of the session, which must not be changed.
+func (k *Core) Options() session.Options { return k.input().Options }
+
 // Describe asks the session for its actors. A session that ends meanwhile has no
 // actors.
 func (k *Core) Describe(ctx context.Context) ([]session.ActorInfo, error) {

@@ -35,6 +35,7 @@ type Runtime struct {
 	keeper    *keeper // nil if sessions are kept without a limit
 	began     time.Time
 	counts    counts
+	history   past
 	usual     *session.Supervisors // of sessions with the defaults
 
 	mu       sync.Mutex
@@ -276,6 +277,7 @@ func (rt *Runtime) Shutdown(ctx context.Context) error {
 }
 
 func (rt *Runtime) stopIntake() {
+	rt.endHistory()
 	rt.admission.close()
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
