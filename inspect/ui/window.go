@@ -44,6 +44,7 @@ type Window struct {
 // [inspect.Access]. Mount it at a path that ends in a slash.
 func Handler(rt *runtime.Runtime, cfg Config) *Window {
 	w := &Window{cfg: cfg, rt: rt, clock: rt.Clock(), exec: rt.Executor(), assets: loadAssets()}
+	rt.KeepHistory()
 	w.gate.access, w.gate.clock = cfg.Access, w.clock
 	w.gate.name()
 	w.local = &local{rt: rt}
