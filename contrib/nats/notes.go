@@ -27,6 +27,7 @@ func (q *Queue) Note(ctx context.Context, l queue.Lease, note json.RawMessage) e
 		m.Header.Del(headNote)
 		m.Data = r.note
 	}
+	m.Header.Set(jetstream.MsgIDHeader, r.write) // for two minutes the server takes it once
 	again := q.retry()
 	seq, err := q.holding(ctx, l, 0)
 	for err == nil {
@@ -40,8 +41,8 @@ func (q *Queue) Note(ctx context.Context, l queue.Lease, note json.RawMessage) e
 			q.mirror.learnNote(l.Task, r)
 			return nil
 		case ctx.Err() == nil && code == 0 && !fatal(failed):
-			// Without an answer it may land later, and then replace a later note: the server refuses it
-			// once the lease has another message.
+			// Without an answer it may land much later, and then replace a later note: the server refuses
+			// it once the lease has another message.
 			err = q.extend(ctx, l)
 		case ctx.Err() == nil && (code == wrongSequence || code == writeInProcess):
 			was := seq // it was extended meanwhile, or it is lost
