@@ -33,6 +33,7 @@ type Config struct {
 	// For tests: what delete markers do to results, and leases that end at once.
 	markers   time.Duration
 	deletable bool
+	protocol  string // of another version
 }
 
 var (
@@ -64,6 +65,9 @@ func (c Config) complete(ctx context.Context, nc *nats.Conn) (Config, error) {
 	}
 	if c.Try == 0 {
 		c.Try = 3 * time.Second
+	}
+	if c.protocol == "" {
+		c.protocol = protocol
 	}
 	if c.silence == 0 {
 		c.silence = 10 * time.Second

@@ -37,7 +37,7 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 		return nil, &Error{want.Name, err, ""}
 	}
 	l := &link{cfg: cfg, nc: nc, js: js, name: want.Name, owns: []string{want.Name, strings.TrimSuffix(want.Subjects[0], ">")}}
-	want.Metadata = map[string]string{protocolKey: protocol}
+	want.Metadata = map[string]string{protocolKey: cfg.protocol}
 	began := time.Now()
 	err = l.persist(ctx, cfg.Try, func(ctx context.Context) error {
 		var err error
@@ -63,8 +63,8 @@ func open(ctx context.Context, nc *nats.Conn, cfg Config, want jetstream.StreamC
 	}
 	info := l.stream.CachedInfo()
 	l.made = info.Created
-	if has := info.Config.Metadata[protocolKey]; has != "" && has != protocol {
-		return nil, &Error{want.Name, fmt.Errorf("%w: %s, and not %s", ErrProtocol, has, protocol), "update this program, or let the newer ones finish the job"}
+	if has := info.Config.Metadata[protocolKey]; has != "" && has != cfg.protocol {
+		return nil, &Error{want.Name, fmt.Errorf("%w: %s, and not %s", ErrProtocol, has, cfg.protocol), "update this program, or let the newer ones finish the job"}
 	}
 	return l, refuse(want.Name, info.Config, nc.ConnectedClusterName() != "")
 }

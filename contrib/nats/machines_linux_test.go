@@ -51,6 +51,7 @@ type spec struct {
 	Processes                bool // its agents are processes, each of which leaves one behind
 	Share                    fleet.Share
 	Ahead                    time.Duration // of its clock
+	Protocol                 string
 }
 
 // ahead is a clock that is wrong.
@@ -94,7 +95,7 @@ func (s spec) run(ctx context.Context) error {
 		time.Sleep(50 * time.Millisecond)
 	}
 	defer nc.Close()
-	cfg := Config{Job: s.Job, TTL: s.TTL, Above: s.Above, Try: time.Second, silence: 2 * time.Second}
+	cfg := Config{Job: s.Job, TTL: s.TTL, Above: s.Above, Try: time.Second, silence: 2 * time.Second, protocol: s.Protocol}
 	q, err := Open(ctx, nc, cfg)
 	if err != nil {
 		return err
@@ -187,7 +188,6 @@ type machines struct {
 
 	mu   sync.Mutex
 	crew map[string]*worker
-	held map[string]string // by task: the worker that has it
 
 	steps []step
 }
@@ -209,7 +209,7 @@ type step struct {
 // job starts a job of n tasks on servers that URLs name. Its workers are started by hire.
 func (m *machines) begin(t *testing.T, urls string, cfg Config) {
 	t.Helper()
-	m.t, m.dir, m.crew, m.held = t, t.TempDir(), map[string]*worker{}, map[string]string{}
+	m.t, m.dir, m.crew = t, t.TempDir(), map[string]*worker{}
 	m.spec.URL, m.spec.Job, m.spec.TTL, m.spec.Log = urls, cfg.Job, cfg.TTL, filepath.Join(m.dir, "starts.log")
 	nc := reach(t, urls)
 	m.q = opened(t, nc, cfg)
@@ -246,20 +246,15 @@ func (m *machines) hireAs(name string, change func(*spec)) {
 	m.crew[name] = w
 }
 
-// kill ends a worker, and says how many leases it had.
-func (m *machines) kill(name string) (held int) {
+// kill ends a worker, which may have as many leases as places.
+func (m *machines) kill(name string) {
 	m.mu.Lock()
 	w := m.crew[name]
 	delete(m.crew, name)
-	for _, by := range m.held {
-		if strings.HasPrefix(by, name+"-") {
-			held++
-		}
-	}
 	m.mu.Unlock()
 	_ = w.Process.Kill()
 	<-w.ended //nolint:errcheck // it was killed
-	return held
+	m.more += m.spec.Places
 }
 
 func (m *machines) signal(name string, sig os.Signal) {
@@ -281,17 +276,12 @@ func (m *machines) follow() map[string]queue.Change {
 	defer stop()
 	for c, err := range m.q.Watch(ctx) {
 		require.NoError(m.t, err)
-		m.mu.Lock()
-		switch delete(m.held, c.Task); c.State {
-		case queue.Leased:
-			m.held[c.Task] = c.Worker
-		case queue.Over:
+		if c.State == queue.Over {
 			if before, twice := over[c.Task]; twice {
 				assert.Equal(m.t, before, c, "two results")
 			}
 			over[c.Task] = c
 		}
-		m.mu.Unlock()
 		for len(m.steps) > 0 && len(over) >= m.steps[0].over {
 			do := m.steps[0].do
 			m.steps = m.steps[1:]
@@ -376,7 +366,7 @@ var deaths = []struct {
 		m.begin(t, onOne(t, 0), m.config(3*time.Second))
 		m.hire("w0", "w1")
 		m.at(1./3, func() {
-			m.more += m.kill("w0")
+			m.kill("w0")
 			m.hire("w0")
 		})
 		m.check(m.follow())
@@ -386,7 +376,7 @@ var deaths = []struct {
 		m.begin(t, onOne(t, 0), m.config(3*time.Second))
 		m.hire("w0", "w1", "w2")
 		m.at(1./3, func() {
-			m.more += m.kill("w0")
+			m.kill("w0")
 			for _, pid := range m.marked("w0") {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
@@ -484,6 +474,17 @@ var deaths = []struct {
 		stop()
 		m.more = m.spec.Places * lost
 		assert.Greater(t, lost, 2)
+		m.check(over)
+	}},
+	{"a worker of the next version comes", false, func(t *testing.T, m *machines) {
+		m.begin(t, onOne(t, 0), m.config(3*time.Second))
+		m.hire("w0", "w1")
+		m.at(1./3, func() { m.hireAs("next", func(s *spec) { s.Protocol = "2" }) })
+		over := m.follow()
+		next := m.crew["next"]
+		delete(m.crew, "next")
+		require.Error(t, <-next.ended)
+		assert.Contains(t, next.stderr.String(), ErrProtocol.Error())
 		m.check(over)
 	}},
 	{"the clocks of the workers are wrong", false, func(t *testing.T, m *machines) {
