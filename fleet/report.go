@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
 	"errors"
@@ -18,21 +17,16 @@ import (
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/internal/pages"
 )
 
-// reportFile is the report for people in Job.Out: one HTML file that needs no network.
-// The agents' output is text in it, and a Content-Security-Policy allows the report's
-// own script alone.
+// reportFile is the report for people in Job.Out: one HTML file that needs no network. It is
+// the frozen form of the window's page of a job, made of the same modules. The agents' output
+// is text in it, and a Content-Security-Policy allows the report's own script and style alone.
 const reportFile = "report.html"
 
 //go:embed report/report.html.tmpl
 var reportTemplate string
-
-//go:embed report/report.css
-var reportStyle string
-
-//go:embed report/report.js
-var reportScript string
 
 // maxShownText is the longest text of a result in the report.
 const maxShownText = 32 << 10
@@ -47,6 +41,8 @@ type reportPage struct {
 	CSP      string
 	CSS      template.CSS
 	JS       template.JS
+	Sprite   template.HTML
+	Data     string // a reportJob as JSON
 	Summary  Summary
 	Took     string
 	Starved  string // "": the machine was not
@@ -54,7 +50,6 @@ type reportPage struct {
 	Tokens   string
 	Cached   string
 	Families []familyCount
-	Charts   []chart
 	Statuses []Status
 	Columns  columns
 	Worked   string // "": as long as Took
@@ -74,6 +69,12 @@ type reportRow struct {
 	Status                          Status
 	Family                          Family
 	Tries, Requeued, Denied, Rounds int
+
+	// For the charts: the first line of Error, when the task ended, its time in milliseconds,
+	// and its tags as JSON.
+	First, Ended, Tags string
+	Wall               int64
+	USD, Credits       float64
 }
 
 // columns say which columns of the table have anything in them.
@@ -93,10 +94,10 @@ func columnsOf(all []*TaskResult) columns {
 		c.Rounds = c.Rounds || t.Verdict != nil && t.Verdict.Rounds > 0
 		c.Denied = c.Denied || t.Denied > 0
 	}
-	c.Grid = "minmax(8rem,2fr) 8rem"
+	c.Grid = "minmax(8rem,2fr) 7rem"
 	for _, there := range []bool{c.Time, c.Cost, c.Tries, c.Requeued, c.Rounds, c.Denied} {
 		if there {
-			c.Grid += " 6rem"
+			c.Grid += " 5rem"
 		}
 	}
 	c.Grid += " 4fr"
@@ -124,12 +125,14 @@ func (r *reporter) page(s Summary, end *closing, most bounds) *reportPage {
 	if s.Stop != nil {
 		s.Stop = &Stop{Reason: s.Stop.Reason, Detail: hide.Replace(s.Stop.Detail)}
 	}
-	sum := sha256.Sum256([]byte(reportScript))
+	all := end.results
+	cols := columnsOf(all)
+	style := pages.Text("window.css") + pages.Text("report.css") + fmt.Sprintf(".row>summary,.head{grid-template-columns:%s}\n", cols.Grid)
+	script := pages.Report()
 	page := &reportPage{
-		CSP: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; script-src 'sha256-" +
-			base64.StdEncoding.EncodeToString(sum[:]) + "'",
-		CSS: template.CSS(reportStyle), JS: template.JS(reportScript), //nolint:gosec // the report's own
-		Summary: s, Took: rounded(s.Ended.Sub(s.Started)), Cost: cost(s.Usage),
+		CSP: "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + hashOf(style) + "; script-src " + hashOf(script),
+		CSS: template.CSS(style), JS: template.JS(script), Sprite: template.HTML(pages.Sprite()), //nolint:gosec // the report's own
+		Columns: cols, Data: r.data(&s, all), Summary: s, Took: rounded(s.Ended.Sub(s.Started)), Cost: cost(s.Usage),
 	}
 	if s.Starved > 0 {
 		page.Starved = fmt.Sprintf("the machine had too little processor time for %s (%.0f %%)",
@@ -145,7 +148,6 @@ func (r *reporter) page(s Summary, end *closing, most bounds) *reportPage {
 			page.Families = append(page.Families, f)
 		}
 	}
-	all := end.results
 	packed, z := 0, gzip.NewWriter(nil)
 	for i, t := range all {
 		row := rowOf(t, hide)
@@ -166,7 +168,6 @@ func (r *reporter) page(s Summary, end *closing, most bounds) *reportPage {
 		}
 	}
 	slices.Sort(page.Statuses)
-	page.Charts, page.Columns = charts(all), columnsOf(all)
 	if s.Began.Before(s.Started) && !s.Began.IsZero() {
 		page.Worked = fmt.Sprintf("%s of work since %s, in all processes", rounded(time.Duration(s.Worked)), s.Began.UTC().Format("2006-01-02 15:04:05 MST"))
 	}
@@ -189,6 +190,14 @@ func rowOf(t *TaskResult, hide *strings.Replacer) reportRow {
 		row.Rounds = t.Verdict.Rounds
 		row.Verdict = clip(hide.Replace(t.Verdict.Output), maxShownText)
 	}
+	if row.Error != "" {
+		row.First = row.Short
+	}
+	if n := len(t.Attempts); n > 0 {
+		row.Ended = t.Attempts[n-1].Ended.UTC().Format(time.RFC3339Nano)
+	}
+	row.Wall, row.USD, row.Credits = time.Duration(t.Usage.Wall).Milliseconds(), t.Usage.USD, t.Usage.Credits
+	row.Tags = string(asJSON(t.Tags))
 	row.Words = strings.Join(append([]string{t.ID, string(t.Status), t.Class, row.Short}, t.Tags...), " ")
 	return row
 }

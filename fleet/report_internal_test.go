@@ -191,29 +191,32 @@ func secretsAreNotIn(t *testing.T, job Job, hidden map[string]string, harmless s
 	assert.Contains(t, page, "[redacted]")
 }
 
-// A legend is above what is drawn, an axis has its unit, and the times of a short job differ.
-func TestChartsCanBeRead(t *testing.T) {
+// How many ran is right at each change, and a long job has few steps. How the charts look is
+// tested in a browser.
+func TestHowManyRan(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	result := func(usd, credits float64) *TaskResult {
-		return &TaskResult{Usage: Usage{USD: usd, Credits: credits, Wall: Duration(700 * time.Millisecond)}, Attempts: []Attempt{{Started: at, Ended: at.Add(900 * time.Millisecond)}}}
+	attempt := func(from, to time.Duration) *TaskResult {
+		return &TaskResult{Attempts: []Attempt{{Started: at.Add(from), Ended: at.Add(to)}}}
 	}
-	texts := map[string][]string{}
-	for _, c := range charts([]*TaskResult{result(0.00028, 0), result(0.03, 0)}) {
-		for _, l := range c.Labels {
-			texts[c.Title] = append(texts[c.Title], l.Text)
-			for _, r := range c.Rects {
-				assert.False(t, c.Axis && l.Y < ground && r.Y < l.Y, "%s: %q is drawn over", c.Title, l.Text)
+	assert.Equal(t, [][2]int64{}, running(nil))
+	ran := running([]*TaskResult{attempt(0, 2*time.Second), attempt(time.Second, 4*time.Second)})
+	value := func(after time.Duration) (n int64) {
+		for _, p := range ran {
+			if p[0] <= at.Add(after).UnixMilli() {
+				n = p[1]
 			}
 		}
-		assert.NotRegexp(t, "L[0-9.]+ ([0-9]|1[0-9])\\.", c.Path, c.Title)
+		return n
 	}
-	assert.Subset(t, texts["Time of tasks"], []string{"350ms", "700ms"})
-	assert.Subset(t, texts["Cost of tasks"], []string{"$0.015", "$0.030"})
-	assert.Subset(t, texts["Running attempts over time"], []string{"15:04:05.0", "15:04:05.4", "15:04:05.9 UTC"})
-	for _, c := range charts([]*TaskResult{result(0, 3)}) {
-		if c.Title == "Cost of tasks" {
-			assert.Equal(t, "3.00 credits", c.Labels[2].Text)
-		}
+	for after, want := range map[time.Duration]int64{500 * time.Millisecond: 1, 1500 * time.Millisecond: 2, 3 * time.Second: 1, 4 * time.Second: 0} {
+		assert.Equal(t, want, value(after), after)
 	}
+	var many []*TaskResult
+	for i := range 5000 {
+		many = append(many, attempt(time.Duration(i)*time.Second, time.Duration(i+90)*time.Second))
+	}
+	ran = running(many)
+	assert.LessOrEqual(t, len(ran), 800)
+	assert.InDelta(t, 90, value(2500*time.Second), 20)
 }

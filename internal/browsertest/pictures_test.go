@@ -6,6 +6,8 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/sdk"
 )
 
 // TestPictures makes the pictures of the documentation: TROUPE_PICTURES is the directory. They
@@ -62,6 +68,32 @@ func TestPictures(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPictureOfAReport makes the picture of report.html.
+func TestPictureOfAReport(t *testing.T) {
+	dir := os.Getenv("TROUPE_PICTURES")
+	if dir == "" {
+		t.Skip("set TROUPE_PICTURES to a directory")
+	}
+	seed, yes := rand.New(rand.NewPCG(1, 1)), true
+	script := &scripted.Script{Transcript: true}
+	tasks := make([]fleet.Task, 300)
+	for i := range tasks {
+		prompt := fmt.Sprint("task ", i, ".")
+		steps := scripted.Steps{scripted.Delay(time.Duration(50+200*math.Exp(seed.NormFloat64()*.6)) * time.Millisecond), scripted.Text("The errors are wrapped with the standard library, and the tests pass.")}
+		if text := []string{"error_max_turns: 60 turns", "the tests fail: TestWrapKeepsStack", "nothing was changed"}[seed.IntN(3)]; seed.Float64() < .1 {
+			steps = append(steps[:1], &scripted.Result{IsError: &yes, Text: &text})
+		} else {
+			steps = append(steps, &scripted.Result{Cost: .05 + seed.Float64()})
+		}
+		script.Turns = append(script.Turns, scripted.Turn{When: prompt, Steps: steps})
+		tasks[i] = fleet.Task{ID: fmt.Sprintf("%s-%03d", pick(&stub{seed: seed}, "billing", "ledger", "search", "auth"), i), Prompt: prompt, Tags: []string{pick(&stub{seed: seed}, "growth", "payments", "search", "platform")}}
+	}
+	p := open(t, report(t, fleet.Job{ID: "errors-1.24", Options: &sdk.Options{Backend: scripted.New(scripted.WithScript(script), scripted.WithHistory(&scripted.MemoryHistory{}))}, Tasks: tasks, Concurrency: 24}))
+	var shot []byte
+	require.NoError(t, chromedp.Run(p.ctx, chromedp.EmulateViewport(1280, 960), chromedp.Sleep(500*time.Millisecond), chromedp.CaptureScreenshot(&shot)))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "report.png"), small(t, shot), 0o600))
 }
 
 // small is a picture with the 256 colours that it has most.

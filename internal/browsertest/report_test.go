@@ -148,6 +148,7 @@ func TestWhatAModelWroteIsInert(t *testing.T) {
 	assert.Contains(t, eval[string](t, p, `document.querySelector(".transcript").textContent`), "<script>window.hit=1</script>", "it is shown as text")
 	assert.True(t, eval[bool](t, p, `document.querySelector(".row").offsetHeight > 0`), "its style does not count")
 	assert.Zero(t, eval[int](t, p, `document.querySelectorAll("img, #evil, body style").length`))
+	assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll(".transcript *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && /[\x1b\u2028]/.test(n.data))).length`), "control characters are written out")
 	assert.Equal(t, "undefined", eval[string](t, p, `typeof window.hit`))
 	p.quiet(t)
 }
@@ -182,5 +183,31 @@ func TestTwoThousandTasks(t *testing.T) {
 	assert.Less(t, loaded, 4000.0)
 	assert.Less(t, filtered, 300.0)
 	assert.Less(t, unfolded, 100.0)
+	p.quiet(t)
+}
+
+// TestTheChartsOfAReport: axes have different texts that do not cover each other, also of a job
+// that was short and cheap, and no chart and no column is empty.
+func TestTheChartsOfAReport(t *testing.T) {
+	t.Parallel()
+	const usd = 0.00028
+	opts := agent(scripted.Turn{Steps: scripted.Steps{scripted.Delay(300 * time.Millisecond), scripted.Text("done"), &scripted.Result{Cost: usd}}})
+	tasks := make([]fleet.Task, 12)
+	for i := range tasks {
+		tasks[i] = fleet.Task{ID: fmt.Sprint("task-", i), Prompt: "go", Tags: []string{fmt.Sprint("tag-", i%3)}}
+	}
+	p := open(t, report(t, fleet.Job{Options: opts, Tasks: tasks, Concurrency: 4}))
+	charts := eval[map[string][]string](t, p, `Object.fromEntries([...document.querySelectorAll("#charts .panel")].map(p => [p.querySelector("h2").textContent, [...p.querySelectorAll("text")].map(t => t.textContent)]))`)
+	for _, name := range []string{"Running and limit", "Results", "Time of tasks", "Outcomes by tag"} {
+		assert.GreaterOrEqual(t, len(charts[name]), 4, "%s: %v", name, charts)
+	}
+	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("#charts .chart")].flatMap(c => {
+		const all = [...c.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect(), t.getAttribute("text-anchor")]), bad = [];
+		all.forEach(([a, x], i) => all.slice(i + 1).forEach(([b, y]) => { if (x.left < y.right && y.left < x.right && x.top < y.bottom - 2 && y.top < x.bottom - 2) bad.push(a + " covers " + b); }));
+		for (const axis of [all.filter(([, x, end]) => end === "end" && x.right < c.getBoundingClientRect().left + 60)]) if (new Set(axis.map(a => a[0])).size < axis.length) bad.push("equal: " + axis.map(a => a[0]));
+		return bad;
+	})`))
+	assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll(".head span")].filter((_, i) => [...document.querySelectorAll(".row summary")].every(r => !r.children[i].textContent.trim())).length`), "no column is empty")
+	assert.Contains(t, eval[string](t, p, `(() => { document.querySelector("#charts .astable").click(); return document.querySelector("dialog[open]").textContent; })()`), "running", "behind a chart there is a table")
 	p.quiet(t)
 }

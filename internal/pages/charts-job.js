@@ -65,7 +65,7 @@ export const histogram = o => new Chart({
     let free = -1e9;
     [['p50', q[0]], ['p95', q[1]]].forEach(([name, v]) => {
       if (v == null) return;
-      const x = half(c.x(Math.min(v, end))), right = x > c.w - 90, low = x - free < 74;
+      const x = half(c.x(Math.min(v, end))), right = x > c.w - 90, low = (right ? x - 148 : x - 74) < free;
       free = x;
       g.append(h('line', { class: 'mark', x1: x, x2: x, y1: c.o.top, y2: c.o.top + c.ih }), h('text', { class: 'ax strong', x: right ? x - 5 : x + 5, y: c.o.top + (low ? 23 : 9), 'text-anchor': right ? 'end' : 'start' }, name + ' ' + o.xfmt(v)));
     });

@@ -3,7 +3,8 @@ import { h, set, num, dur, time, exact, state, meter, empty, panel, spaced } fro
 import { pace } from './charts-job.js';
 import { world, now, tree, zero, post, seg } from './api.js';
 import { live, act, toast, head, sub, inset, calm } from './parts.js';
-import { asker, changes, pins, retune } from './steer.js';
+import { asker, retune } from './steer.js';
+import { changes, pins } from './limits.js';
 
 export const load = () => tree();
 const park = a => ({

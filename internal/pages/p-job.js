@@ -3,7 +3,8 @@
 import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain } from './ui.js';
 import { world, now, get, post, seg } from './api.js';
 import { live, act, toast, narrow, calm } from './parts.js';
-import { asker, changes, retune } from './steer.js';
+import { asker, retune } from './steer.js';
+import { changes } from './limits.js';
 import { Charts, facts, progress, famOf, doneOf, task } from './tasks.js';
 
 export async function load(p) {

@@ -32,6 +32,11 @@ func Script(modules ...string) string {
 	return all.String()
 }
 
+// Report is the script of report.html: the charts, the groups and the transcripts of a job.
+func Report() string {
+	return Script("ui.js", "charts.js", "limits.js", "charts-job.js", "tasks.js", "transcript.js", "report.js")
+}
+
 // Text is the content of a file. A name that is not there is a mistake of the caller, and panics.
 func Text(name string) string {
 	raw, err := Files.ReadFile(name)

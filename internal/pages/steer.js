@@ -1,5 +1,5 @@
-// Dialogs that change something, and the list of what has changed a limit.
-import { h, set, time, kbd } from './ui.js';
+// Dialogs that change something.
+import { h, set, kbd } from './ui.js';
 import { post } from './api.js';
 import { act, toast } from './parts.js';
 
@@ -31,11 +31,6 @@ export function ask({ title, text, fields = [], button, danger, send, done }) {
 }
 // asker is a button that opens a dialog; read-only and lost say so before it opens.
 export const asker = (label, key, form, cls) => act(label, key, () => ask(form()), cls);
-
-const changeRole = c => /by hand/.test(c.why) ? 'work' : c.to < c.from ? 'bad' : 'over';
-// changes is the list of why a limit changed; its numbers are those on the line.
-export const changes = (list, most) => h('ol', { class: 'whys' }, list.map((c, i) => [c, i + 1]).slice(-most).reverse().map(([c, i]) => h('li', {}, h('span', { class: 'pinn r-' + changeRole(c) }, i), time(c.at), h('b', { class: 'n' }, c.from + ' → ' + c.to), h('span', {}, c.why))));
-export const pins = (list, from) => list.map((c, i) => ({ at: Date.parse(c.at), from: c.from, to: c.to, why: c.why, n: i + 1, role: changeRole(c) })).filter(m => m.at > from);
 
 // retune is the form of that dialog.
 export const retune = (what, path, limit) => ({

@@ -1,6 +1,7 @@
 // What the page of a job and report.html have in common: the numbers, the bar of progress, and
 // the charts, from the tasks of a job. A chart that has nothing to show is left out.
 import { h, num, short, usd, dur, roles, family, panel } from './ui.js';
+import { pins } from './limits.js';
 import { stack, bars, histogram, pace, spend, legend } from './charts-job.js';
 
 export const fams = ['good', 'agent', 'limit', 'bad', 'over'], famNames = { good: 'accepted', agent: 'agent', limit: 'limit', bad: 'infrastructure', over: 'not run' };
@@ -44,14 +45,13 @@ export function progress(s, tasks) {
 
 const widths = [1e3, 2e3, 5e3, 10e3, 30e3, 6e4, 3e5, 6e5, 18e5, 36e5, 6 * 36e5, 864e5];
 const seconds = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18000, 36000];
-const role = c => /by hand/.test(c.why) ? 'work' : c.to < c.from ? 'bad' : 'over';
 
 export class Charts {
   constructor({ now = () => Date.now() } = {}) {
     this.now = now;
     this.stack = stack({ cls: 'c-job' }); this.bars = bars({ cls: 'c-job' });
     this.time = histogram({ cls: 'c-job', step: seconds, xfmt: v => v ? span(v * 1000) : '0' });
-    this.each = histogram({ cls: 'c-job', xfmt: v => this.credits ? short(v) : '$' + (v < .01 && v ? v.toPrecision(1) : short(v)) });
+    this.each = histogram({ cls: 'c-job', xfmt: v => (this.credits ? '' : '$') + short(v) });
     this.pace = pace({ cls: 'c-job' });
     this.spend = spend({ cls: 'c-job', yfmt: v => (this.credits ? '' : '$') + short(v), left: 46 });
   }
@@ -63,7 +63,7 @@ export class Charts {
   // panels are those of a page: what runs first, the numbers of each task last.
   panels(s, tasks, { why, fails }) {
     const c = this.has(s, tasks), bin = this.bin(s, tasks);
-    return [c.pace && panel('Running and limit', s.pace?.length ? 'numbers: why it changed' : null, this.pace.el, why), fails && panel('Failures', 'by first error', fails), c.stack && panel('Results', 'each bar is ' + span(bin) + ', failures at the base', this.stack.el), c.spend && panel('Cost', s.live === false ? null : 'and where it ends at this rate', this.spend.el), c.time && panel('Time of tasks', 'the last bar has all that took longer', this.time.el), c.each && !c.spend && panel('Cost of tasks', null, this.each.el), c.bars && panel('Outcomes by tag', null, this.bars.el)].filter(Boolean);
+    return [c.pace && panel('Running and limit', s.pace?.length ? 'numbers: why it changed' : null, this.pace.el, why), fails && panel('Failures', 'by first error', fails), c.stack && panel('Results', 'each bar is ' + span(bin) + ', failures at the base', this.stack.el), c.spend && panel('Cost', s.ended ? null : 'and where it ends at this rate', this.spend.el), c.time && panel('Time of tasks', 'the last bar has all that took longer', this.time.el), c.each && (!c.spend || s.ended) && panel('Cost of tasks', null, this.each.el), c.bars && panel('Outcomes by tag', null, this.bars.el)].filter(Boolean);
   }
   bin(s, tasks) {
     let a = ms(s.started) || Infinity, z = this.now();
@@ -93,7 +93,7 @@ export class Charts {
     if (c.pace) {
       const ch = s.pace || [], run = (s.running_over_time || []).map(p => Array.isArray(p) ? p : [ms(p.at), p.n]), from = Math.min(first, ms(ch[0]?.at) || Infinity, run[0]?.[0] ?? Infinity);
       if (run.length && !s.ended) run.push([end, tasks.filter(t => t.state === 'running').length]);
-      this.pace.show({ limit: ch.map(x => [ms(x.at), x.to]), running: run, from, to: Math.max(end, from + 1000), bands: (s.starved_over || []).map(b => [ms(b.from), b.to ? ms(b.to) : end, 'the machine had too little processor time']), marks: ch.map((x, i) => ({ at: ms(x.at), from: x.from, to: x.to, why: x.why, n: i + 1, role: role(x) })).slice(1), label: 'Running attempts' + (ch.length ? ' and their limit, with ' + ch.length + ' changes' : '') });
+      this.pace.show({ limit: ch.map(x => [ms(x.at), x.to]), running: run, from, to: Math.max(end, from + 1000), bands: (s.starved_over || []).map(b => [ms(b.from), b.to ? ms(b.to) : end, 'the machine had too little processor time']), marks: pins(ch, -1).slice(1), label: 'Running attempts' + (ch.length ? ' and their limit, with ' + ch.length + ' changes' : '') });
     }
     if (c.spend) {
       const sum0 = d.reduce((x, t) => x + money(t), 0), all = this.credits ? s.usage?.credits : s.usage?.usd, scale = all && sum0 ? all / sum0 : 1, pts = [[first, 0]], every = Math.ceil(by.length / 150), rate = rateOf(s, tasks, end), left = tasks.length - d.length;

@@ -10,9 +10,9 @@ function prose(to, s) {
   return to;
 }
 const lines = s => s ? s.split('\n').length : 0;
-const text = v => typeof v === 'string' ? v : v == null ? '' : JSON.stringify(v, null, 2);
+const asText = v => typeof v === 'string' ? v : v == null ? '' : JSON.stringify(v, null, 2);
 export const brief = (tool, i) => {
-  if (!i || typeof i !== 'object') return text(i);
+  if (!i || typeof i !== 'object') return asText(i);
   return String(i.command ?? (i.file_path ? i.file_path + (i.pattern || '') : i.pattern ? i.pattern + (i.path ? ' in ' + i.path : '') : i.url ?? i.query ?? JSON.stringify(i)));
 };
 // edited is the patch of a call that replaces text; null for every other call.
@@ -81,11 +81,12 @@ export class Transcript {
     } catch (e) { set(this.note, e.message); set(this.found, e.message); return false; } finally { this.into = null; this.busy = false; set(this.more, 'Earlier messages'); this.more.removeAttribute('aria-busy'); }
   }
   put(m) {
+    if (m === null || typeof m !== 'object') return this.row('think', null, h('pre', { class: 'out' }, asText(m)));
     const at = m.at, c = m.message?.content ?? m.content;
     this.seq = m.seq;
     if (m.seq != null) this.end(m.seq);
     if (m.type === 'restart') return this.row('cutline r-recover', at, glyph('recover'), h('span', {}, m.text));
-    if (m.type === 'note' || m.type === 'result' || m.type === 'cut') return this.row('cutline r-' + (m.error ? 'bad' : 'rest'), at, glyph(m.error ? 'bad' : 'rest'), h('span', {}, m.text || text(m.result) || bytes(m.bytes || 0) + ' are left out here; the file has them.'));
+    if (m.type === 'note' || m.type === 'cut') return this.row('cutline r-' + (m.error ? 'bad' : 'rest'), at, glyph(m.error ? 'bad' : 'rest'), h('span', {}, m.text || bytes(m.bytes || 0) + ' are left out here; the file has them.'));
     const role = m.message?.role || m.type;
     if (typeof c === 'string') role === 'assistant' ? prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), c) : c && this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, c));
     else for (const b of Array.isArray(c) ? c : []) this.block(b, m, role);
@@ -93,17 +94,19 @@ export class Transcript {
   }
   block(b, m, role) {
     const at = m.at;
-    if (b.type === 'text' && role === 'user') this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, text(b.text)));
-    else if (b.type === 'text') prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), text(b.text));
-    else if (b.type === 'thinking') this.row('think', at, h('details', { class: 'fold' }, h('summary', {}, h('span', { class: 'dim' }, 'thinking · ' + lines(b.thinking) + (lines(b.thinking) === 1 ? ' line' : ' lines'))), h('div', { class: 'prose dim' }, text(b.thinking))));
+    if (b === null || typeof b !== 'object') return this.row('think', at, h('pre', { class: 'out' }, asText(b)));
+    if (b.type === 'text' && role === 'user') this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, asText(b.text)));
+    else if (b.type === 'text') prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), asText(b.text));
+    else if (b.type === 'thinking') this.row('think', at, h('details', { class: 'fold' }, h('summary', {}, h('span', { class: 'dim' }, 'thinking · ' + lines(b.thinking) + (lines(b.thinking) === 1 ? ' line' : ' lines'))), h('div', { class: 'prose dim' }, asText(b.thinking))));
     else if (b.type === 'tool_use' || b.type === 'server_tool_use') this.call(b, at, m.gate);
     else if (b.type === 'tool_result') this.result(b, m);
     else if (b.type === 'image') this.row('think', at, h('span', { class: 'dim' }, 'an image'));
+    else this.row('think', at, h('pre', { class: 'out' }, asText(b))); // one that is not known is shown as it is
   }
   call(b, at, gate) {
     const input = b.input || {}, edit = edited(input), end = h('span', { class: 'end n' }), g = h('span', { class: 'g' }, glyph('work')), gates = h('div', { class: 'gate' }), out = h('div', {});
-    const d = h('details', { class: 'fold tool' }, h('summary', {}, g, h('b', {}, text(b.name)), h('code', { class: 'brief' }, brief(b.name, input).slice(0, 300)), edit ? h('span', { class: 'pm n' }, h('span', { class: 'add' }, '+' + edit.add), ' ', h('span', { class: 'del' }, '−' + edit.del)) : null, end),
-      h('div', { class: 'in-out' }, edit ? diff(edit.patch) : typeof input.command === 'string' ? h('pre', { class: 'cmd sh' }, input.command) : h('pre', {}, text(input)), gates, out));
+    const d = h('details', { class: 'fold tool' }, h('summary', {}, g, h('b', {}, asText(b.name)), h('code', { class: 'brief' }, brief(b.name, input).slice(0, 300)), edit ? h('span', { class: 'pm n' }, h('span', { class: 'add' }, '+' + edit.add), ' ', h('span', { class: 'del' }, '−' + edit.del)) : null, end),
+      h('div', { class: 'in-out' }, edit ? diff(edit.patch) : typeof input.command === 'string' ? h('pre', { class: 'cmd sh' }, input.command) : h('pre', {}, asText(input)), gates, out));
     const row = this.row('call running', at, d), t = { row, d, g, end, gates, out, at: Date.parse(at), b, edit };
     if (edit && !this.into) { if (this.lastEdit) this.lastEdit.open = false; d.open = true; this.lastEdit = d; }
     if (gate) this.gate(t, gate);
@@ -113,7 +116,7 @@ export class Transcript {
   }
   gate(t, gate) { const denied = gate.denied || /^denied/.test(gate.text || gate); set(t.gates, glyph(denied ? 'person' : 'good'), h('span', {}, gate.text || gate)); return denied; }
   result(b, m) {
-    const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x.type === 'text') ? b.content.map(x => x.text).join('\n') : text(b.content);
+    const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x.type === 'text') ? b.content.map(x => x.text).join('\n') : asText(b.content);
     if (!t) return;
     this.calls.delete(b.tool_use_id);
     const at = Date.parse(m.at), denied = m.gate ? this.gate(t, m.gate) : false;
@@ -124,7 +127,7 @@ export class Transcript {
     set(t.g, glyph(denied ? 'person' : b.is_error ? 'bad' : 'good'));
     if (denied) t.end.before(h('span', { class: 'tagl r-person' }, 'denied')); else if (b.is_error) t.end.before(h('span', { class: 'tagl r-bad' }, 'error'));
     set(t.out, t.edit && !b.is_error ? null : s ? h('pre', { class: 'out' }, s) : h('p', { class: 'dim none' }, 'No output.'));
-    if (!this.into) set(this.note, text(t.b.name) + (b.is_error ? ' failed' : ' finished'));
+    if (!this.into) set(this.note, asText(t.b.name) + (b.is_error ? ' failed' : ' finished'));
   }
   // over ends what looks as if it ran, in a transcript that is complete.
   over() { for (const t of this.calls.values()) { t.row.classList.remove('running'); t.done = 'no result'; say(t.live, t.done); set(t.g, glyph('over')); } this.calls.clear(); }

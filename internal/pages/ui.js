@@ -76,8 +76,8 @@ export const short = n => {
   const a = Math.abs(n);
   return a >= 1e9 ? cut(n / 1e9) + 'G' : a >= 1e6 ? cut(n / 1e6) + 'M' : a >= 1e4 ? cut(n / 1e3) + 'k' : a >= 100 || Number.isInteger(n) ? num(n) : cut(n);
 };
-const cut = n => Math.abs(n) >= 100 ? n.toFixed(0) : Math.abs(n) >= 10 ? n.toFixed(1).replace(/\.0$/, '') : n.toFixed(2).replace(/\.?0+$/, '');
-export const usd = n => '$' + (n >= 1000 ? num(n) : n.toFixed(2));
+const cut = n => n && Math.abs(n) < .1 ? String(+n.toPrecision(2)) : Math.abs(n) >= 100 ? n.toFixed(0) : Math.abs(n) >= 10 ? n.toFixed(1).replace(/\.0$/, '') : n.toFixed(2).replace(/\.?0+$/, '');
+export const usd = n => '$' + (n >= 1000 ? num(n) : n && Math.abs(n) < .01 ? cut(n) : n.toFixed(2));
 export const bytes = n => n >= 2 ** 30 ? cut(n / 2 ** 30) + ' GiB' : n >= 2 ** 20 ? cut(n / 2 ** 20) + ' MiB' : n >= 1024 ? cut(n / 1024) + ' KiB' : n + ' B';
 
 // Times. Two units at most; seconds keep their width.
