@@ -42,8 +42,8 @@ func asJSON(v any) []byte {
 	return raw
 }
 
-// running is how many attempts ran, whenever that changed, in at most 400 steps of equal length: the most
-// in each, and what was left after it.
+// running is how many attempts ran, in at most 400 steps of equal length that have a change: the
+// most in each step, and then the number at its end.
 func running(all []*TaskResult) [][2]int64 {
 	type edge struct {
 		at time.Time

@@ -198,7 +198,7 @@ func TestTheChartsOfAReport(t *testing.T) {
 	}
 	p := open(t, report(t, fleet.Job{Options: opts, Tasks: tasks, Concurrency: 4}))
 	charts := eval[map[string][]string](t, p, `Object.fromEntries([...document.querySelectorAll("#charts .panel")].map(p => [p.querySelector("h2").textContent, [...p.querySelectorAll("text")].map(t => t.textContent)]))`)
-	for _, name := range []string{"Running and limit", "Results", "Time of tasks", "Outcomes by tag"} {
+	for _, name := range []string{"Running", "Results", "Time of tasks", "Outcomes by tag"} {
 		assert.GreaterOrEqual(t, len(charts[name]), 4, "%s: %v", name, charts)
 	}
 	assert.Empty(t, eval[[]string](t, p, `[...document.querySelectorAll("#charts .chart")].flatMap(c => {

@@ -43,7 +43,7 @@ export function progress(s, tasks) {
     legend([...fams, 'work', 'person'], { ...famNames, work: 'running', person: 'waits for a person' }, Object.fromEntries(parts)), queued ? h('span', { class: 'dim n q' }, num(queued) + ' queued') : null];
 }
 
-const widths = [1e3, 2e3, 5e3, 10e3, 30e3, 6e4, 3e5, 6e5, 18e5, 36e5, 6 * 36e5, 864e5];
+const widths = [200, 500, 1e3, 2e3, 5e3, 10e3, 30e3, 6e4, 3e5, 6e5, 18e5, 36e5, 6 * 36e5, 864e5];
 const seconds = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18000, 36000];
 
 export class Charts {
@@ -63,7 +63,7 @@ export class Charts {
   // panels are those of a page: what runs first, the numbers of each task last.
   panels(s, tasks, { why, fails }) {
     const c = this.has(s, tasks), bin = this.bin(s, tasks);
-    return [c.pace && panel('Running and limit', s.pace?.length ? 'numbers: why it changed' : null, this.pace.el, why), fails && panel('Failures', 'by first error', fails), c.stack && panel('Results', 'each bar is ' + span(bin) + ', failures at the base', this.stack.el), c.spend && panel('Cost', s.ended ? null : 'and where it ends at this rate', this.spend.el), c.time && panel('Time of tasks', 'the last bar has all that took longer', this.time.el), c.each && (!c.spend || s.ended) && panel('Cost of tasks', null, this.each.el), c.bars && panel('Outcomes by tag', null, this.bars.el)].filter(Boolean);
+    return [c.pace && panel(s.pace?.length ? 'Running and limit' : 'Running', s.pace?.length ? 'numbers: why it changed' : null, this.pace.el, why), fails && panel('Failures', 'by first error', fails), c.stack && panel('Results', 'each bar is ' + span(bin) + ', failures at the base', this.stack.el), c.spend && panel('Cost', s.ended ? null : 'and where it ends at this rate', this.spend.el), c.time && panel('Time of tasks', 'the last bar has all that took longer', this.time.el), c.each && (!c.spend || s.ended) && panel('Cost of tasks', null, this.each.el), c.bars && panel('Outcomes by tag', null, this.bars.el)].filter(Boolean);
   }
   bin(s, tasks) {
     let a = ms(s.started) || Infinity, z = this.now();
