@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -108,11 +109,13 @@ func (e *engine) lineOf(th *thread, o, more Object) []byte {
 		o["parentUuid"] = th.leaf
 	}
 	th.leaf, _ = o["uuid"].(string)
-	line, err := encode(o.with(Object{
-		"userType": "external", "entrypoint": "sdk-ts", "cwd": e.session.cwd,
-		"sessionId": e.session.id, "version": e.tr.version, "gitBranch": "HEAD",
-		"timestamp": e.timeOfDay(),
-	}).with(more))
+	kept := make(Object, len(o)+len(more)+7)
+	maps.Copy(kept, o)
+	kept["userType"], kept["entrypoint"], kept["cwd"] = "external", "sdk-ts", e.session.cwd
+	kept["sessionId"], kept["version"], kept["gitBranch"] = e.session.id, e.tr.version, "HEAD"
+	kept["timestamp"] = e.timeOfDay()
+	maps.Copy(kept, more)
+	line, err := encode(kept)
 	if err != nil {
 		e.fatal("agent: line cannot be kept: %v", err)
 		return nil

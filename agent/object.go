@@ -89,11 +89,12 @@ func write(b *bytes.Buffer, v any) error {
 	case Object:
 		return v.write(b)
 	case string:
-		if plain(v) {
-			b.WriteByte('"')
-			b.WriteString(v)
-			b.WriteByte('"')
+		if writeText(b, v) {
 			return nil
+		}
+	case json.RawMessage:
+		if v != nil {
+			return json.Compact(b, v)
 		}
 	case nil:
 		b.WriteString("null")
@@ -143,6 +144,45 @@ func appendText(b []byte, s string) []byte {
 	}
 	text, _ := json.Marshal(s) // a string
 	return append(b, text...)
+}
+
+// writeText writes s as a JSON string, and reports false, with nothing written, where that
+// takes an encoder: most texts have no other escapes than those of lines and quotes.
+func writeText(b *bytes.Buffer, s string) bool {
+	escapes := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '\n' || c == '\t' || c == '\r' || c == '"' || c == '\\':
+			escapes++
+		case c < ' ' || c >= 0x7f:
+			return false
+		}
+	}
+	b.Grow(len(s) + escapes + 2)
+	b.WriteByte('"')
+	from := 0
+	for i := 0; escapes > 0; i++ {
+		c := s[i]
+		switch c {
+		case '\n':
+			c = 'n'
+		case '\t':
+			c = 't'
+		case '\r':
+			c = 'r'
+		case '"', '\\':
+		default:
+			continue
+		}
+		b.WriteString(s[from:i])
+		b.WriteByte('\\')
+		b.WriteByte(c)
+		from = i + 1
+		escapes--
+	}
+	b.WriteString(s[from:])
+	b.WriteByte('"')
+	return true
 }
 
 // plain reports whether JSON has no escape for any byte of s.

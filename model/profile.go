@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strings"
 )
 
 //go:embed profiles.json
@@ -121,8 +122,9 @@ func (p *Profiles) Extend(own *Profiles) *Profiles {
 // Model returns the first profile that matches the model's name, with or without the
 // vendor before a slash; the zero value if none does.
 func (p *Profiles) Model(name string) ModelProfile {
+	base := name[strings.LastIndexByte(name, '/')+1:]
 	for _, m := range p.Models {
-		if matches(m.Match, name) || matches(m.Match, path.Base(name)) {
+		if matches(m.Match, name) || base != name && matches(m.Match, base) {
 			return m
 		}
 	}
@@ -144,6 +146,10 @@ func (p *Profiles) Server(at string) ServerProfile {
 }
 
 func matches(pattern, s string) bool {
+	// Most patterns begin with a letter, which rules most names out.
+	if pattern != "" && pattern[0] >= 'a' && pattern[0] <= 'z' && (s == "" || s[0] != pattern[0]) {
+		return false
+	}
 	ok, _ := path.Match(pattern, s)
 	return ok
 }
