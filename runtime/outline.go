@@ -17,6 +17,9 @@ func (rt *Runtime) Outline() []SessionTree {
 	return rows
 }
 
+// Ended returns the sessions that have ended last, as [Tree] has them.
+func (rt *Runtime) Ended() []SessionTree { return rt.ended() }
+
 // row is the session in a table.
 func (s *Session) row() SessionTree {
 	t := s.outline()

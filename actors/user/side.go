@@ -48,6 +48,7 @@ type Side struct {
 	stream stream
 	turns  map[string]*Turn // open, by uuid; nil while empty
 	calls  map[string]*Call // open, by id
+	taps   []*tap           // nil while empty
 	idle   signal           // fires when what AwaitIdle and Send look at may have changed
 
 	terminal  bool

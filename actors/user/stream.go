@@ -86,6 +86,9 @@ func (u *Side) deliver(entries []machine.Delivery) {
 		}
 		s.next = e.Seq + 1
 	}
+	for _, t := range u.taps {
+		t.see(entries)
+	}
 	s.entries.pushAll(entries)
 	s.waits = false // if it does, it looks
 }

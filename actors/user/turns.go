@@ -65,6 +65,7 @@ func (u *Side) enterTurn(given **protocol.UserMessage) (*Turn, []byte, error) {
 		u.turns = make(map[string]*Turn)
 	}
 	u.turns[t.UUID] = t
+	u.tapped(line)
 	return t, line, nil
 }
 

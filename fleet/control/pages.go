@@ -42,7 +42,10 @@ func (p *pages) State(context.Context) (ui.JobState, error) {
 }
 
 func approvalOf(a *fleet.Approval) ui.Approval {
-	return ui.Approval{ID: a.ID, Task: a.Task, Attempt: a.Attempt, Tool: a.Tool, Input: a.Input, Cwd: a.Cwd, Said: a.Said, At: a.At}
+	return ui.Approval{
+		ID: a.ID, Task: a.Task, Attempt: a.Attempt, Session: a.Session, Tool: a.Tool, Input: a.Input, Cwd: a.Cwd, Said: a.Said, At: a.At,
+		HoldUntil: a.HoldUntil, Rule: a.Rule, RuleList: a.RuleList, RuleFrom: a.RuleFrom, Reason: a.Reason, Diff: a.Diff,
+	}
 }
 
 // Transcript implements [ui.Job].
@@ -96,6 +99,10 @@ func (p *pages) Do(ctx context.Context, c ui.Command) error {
 
 // said makes an error of a job match that of the window.
 func said(err error) error {
+	var first *fleet.DecidedError
+	if errors.As(err, &first) {
+		return &ui.DecidedError{Verdict: ui.Verdict{Allow: first.Allow, Reason: first.Reason, Who: first.By}, At: first.At}
+	}
 	for _, m := range []struct{ is, as error }{
 		{fleet.ErrNoTask, ui.ErrNoTask}, {fleet.ErrTaskOver, ui.ErrOver}, {fleet.ErrJobOver, ui.ErrOver}, {fleet.ErrNoApproval, ui.ErrDecided},
 	} {

@@ -100,10 +100,7 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 	id := r.PathValue("id")
 	had, err := w.answers.begin(r.Context(), w, id)
 	if had != nil {
-		rw.Header().Set("Content-Type", "application/json")
-		rw.WriteHeader(http.StatusConflict)
-		raw, _ := encode(had) // plain fields
-		_, _ = rw.Write(raw)  //nolint:gosec // JSON
+		conflict(rw, had)
 		return
 	}
 	if err != nil {
@@ -112,7 +109,12 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 	var d *decided
 	defer func() { w.answers.end(id, d) }()
 	tool, session, err := w.answer(r.Context(), id, &v)
+	var first *DecidedError
 	switch {
+	case errors.As(err, &first): // elsewhere, such as by a command
+		d = &decided{ID: id, Allow: &first.Verdict.Allow, Who: first.Verdict.Who, At: first.At, Reason: first.Verdict.Reason}
+		conflict(rw, d)
+		return
 	case errors.Is(err, ErrDecided), errors.Is(err, ErrOver), errors.Is(err, ErrNoTask):
 		http.Error(rw, "the call does not wait any more: it was answered elsewhere, withdrawn, or its time is over", http.StatusGone)
 		return
@@ -132,8 +134,16 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 	if v.Input != nil {
 		done += " with changed input"
 	}
-	w.did(from, session, "Decided", fmt.Sprintf("%s %s", done, tool))
+	w.did(from, session, fmt.Sprintf("%s %s", done, tool))
 	writeJSON(rw, d)
+}
+
+// conflict answers with the answer that counts.
+func conflict(rw http.ResponseWriter, d *decided) {
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(http.StatusConflict)
+	raw, _ := encode(d)  // plain fields
+	_, _ = rw.Write(raw) //nolint:gosec // JSON
 }
 
 // answer gives the answer to who waits for it.
@@ -156,8 +166,11 @@ func (w *Window) answer(ctx context.Context, id string, v *Verdict) (tool, sessi
 	}
 	list := b.waiting()
 	at := slices.IndexFunc(list, func(a Approval) bool { return a.ID == id })
-	if at < 0 {
-		return "", "", ErrDecided
+	if at < 0 { // the job may know who has answered
+		if err := b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v}); err != nil {
+			return "", "", err
+		}
+		return "a call", "", nil
 	}
 	return list[at].Tool + " of " + list[at].Task, list[at].Session, b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v})
 }

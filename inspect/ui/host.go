@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -49,22 +48,6 @@ func (l *local) report(ctx context.Context) (*inspect.Report, error) {
 		l.mu.Unlock()
 		if err := l.rt.Executor().Await(ctx, turn); err != nil {
 			return nil, err
-		}
-	}
-}
-
-// rows describes all sessions.
-func (l *local) rows(ctx context.Context) iter.Seq[*row] {
-	return func(yield func(*row) bool) {
-		r, err := l.report(ctx)
-		if err != nil {
-			return
-		}
-		for i := range r.Tree.Sessions {
-			one := rowOf(&r.Tree.Sessions[i])
-			if !yield(&one) {
-				return
-			}
 		}
 	}
 }

@@ -80,6 +80,15 @@ var (
 	ErrUnsupported = errors.New("this job cannot do that")
 )
 
+// DecidedError is an [ErrDecided] that knows the answer.
+type DecidedError struct {
+	Verdict Verdict
+	At      time.Time
+}
+
+func (e *DecidedError) Error() string { return ErrDecided.Error() + ": by " + e.Verdict.Who }
+func (e *DecidedError) Unwrap() error { return ErrDecided }
+
 // Approval is a call of a tool that waits for a person.
 type Approval struct {
 	ID      string          `json:"id"`
@@ -92,6 +101,15 @@ type Approval struct {
 	Cwd     string          `json:"cwd,omitempty"`   // where the agent works
 	Said    string          `json:"said,omitempty"`  // what the agent said before; needs Access.Content
 	At      time.Time       `json:"at"`              // when the agent asked
+	// HoldUntil is until when the agent keeps its process; zero: it has given it up at once.
+	HoldUntil time.Time `json:"hold_until,omitzero"`
+	// Rule is the rule that asks, RuleList its list, and RuleFrom where it is. Reason explains it.
+	Rule     string `json:"rule,omitempty"`
+	RuleList string `json:"rule_list,omitempty"`
+	RuleFrom string `json:"rule_from,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	// Diff is what an edit changes, as a unified diff; needs Access.Content.
+	Diff string `json:"diff,omitempty"`
 	// Answer says that this window can answer it. Others are shown.
 	Answer bool `json:"answer"`
 }

@@ -90,7 +90,7 @@ func (w *Window) waiting() []Approval {
 // shown is a call as this window may show it.
 func (w *Window) shown(a Approval) Approval {
 	if !w.cfg.Access.Content {
-		a.Input, a.Said = nil, ""
+		a.Input, a.Said, a.Diff = nil, "", ""
 	}
 	return a
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,10 +61,13 @@ func (w *Window) pump(outer context.Context) {
 		}
 		stop() // at the end of the runtime
 	})
-	for r := range w.local.rows(ctx) {
-		p.rows[r.ID] = r
+	for _, t := range w.rt.Outline() {
+		r := rowOf(&t)
+		p.rows[r.ID] = &r
 	}
+	defer w.lives.end()
 	for ctx.Err() == nil {
+		w.lives.follow(ctx, w)
 		p.beat(ctx)
 		w.pause(ctx, beat)
 	}
@@ -124,9 +126,8 @@ func (p *pump) event(r session.EventRecord) {
 		p.mu.Unlock()
 	}
 	if show {
-		p.w.hub.publish("event", "", inspect.Event{
-			At: r.At, Session: r.Session, Type: reflect.TypeOf(r.Event).Elem().Name(), Level: r.Event.Level().String(), Text: fmt.Sprint(r.Event),
-		})
+		of := inspect.EventOf(r)
+		p.w.hub.publish("event", "", steered{of, of.By})
 	}
 	if r.Session != "" {
 		p.mark(r.Session)

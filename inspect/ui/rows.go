@@ -97,20 +97,14 @@ func (w *wait) compare(other *wait, now time.Time) int {
 	return cmp.Or(cmp.Compare(used(other), used(w)), strings.Compare(w.Session, other.Session))
 }
 
-func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
-	report, err := w.local.report(r.Context())
-	if err != nil {
-		refuse(rw, err)
-		return
-	}
+func (w *Window) sessions(rw http.ResponseWriter, _ *http.Request, _ caller) {
+	list := slices.Concat(w.rt.Outline(), w.rt.Ended())
 	all := struct {
 		At       time.Time `json:"at"`
 		Sessions []row     `json:"sessions"`
-	}{report.Tree.At, make([]row, 0, len(report.Tree.Sessions)+len(report.Tree.Ended))}
-	for _, part := range [][]runtime.SessionTree{report.Tree.Sessions, report.Tree.Ended} {
-		for i := range part {
-			all.Sessions = append(all.Sessions, rowOf(&part[i]))
-		}
+	}{w.clock.Now(), make([]row, len(list))}
+	for i := range list {
+		all.Sessions[i] = rowOf(&list[i])
 	}
 	writeJSON(rw, all)
 }

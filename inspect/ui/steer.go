@@ -14,20 +14,22 @@ import (
 )
 
 // did makes an event of what a person has done, and returns its number.
-func (w *Window) did(from caller, session, kind, text string) int64 {
-	return w.hub.publish("event", "", steered{
-		inspect.Event{At: w.clock.Now(), Session: session, Type: kind, Level: "INFO", Text: text + " by " + from.who}, from.who,
-	})
+func (w *Window) did(from caller, session, what string) uint64 {
+	seq := w.rt.Steered(session, from.who, what)
+	if seq == 0 { // the session has ended meanwhile
+		seq = w.rt.Steered("", from.who, what+" ("+session+")")
+	}
+	return seq
 }
 
 // steered is an event with who did it.
 type steered struct {
 	inspect.Event
-	Who string `json:"who"`
+	Who string `json:"who,omitempty"`
 }
 
 // accepted answers with the number of the event.
-func accepted(rw http.ResponseWriter, id int64) {
+func accepted(rw http.ResponseWriter, id uint64) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(http.StatusAccepted)
 	_, _ = fmt.Fprintf(rw, "{\"id\":%d}\n", id) //nolint:gosec // a number
@@ -54,12 +56,10 @@ func (w *Window) onSession(rw http.ResponseWriter, r *http.Request, from caller,
 		missing(rw, "session")
 		return
 	}
-	id := w.did(from, s.ID(), "Steered", what)
+	id := w.did(from, s.ID(), what)
 	w.exec.Go(func() {
 		if err := do(context.Background(), s); err != nil {
-			w.hub.publish("event", "", steered{
-				inspect.Event{At: w.clock.Now(), Session: s.ID(), Type: "SteerFailed", Level: "WARN", Text: what + " failed: " + err.Error()}, from.who,
-			})
+			w.did(from, s.ID(), what+" failed: "+err.Error())
 		}
 	})
 	accepted(rw, id)
@@ -103,7 +103,7 @@ func (w *Window) onJob(op Op, text func(c *Command) string) handler {
 		case err != nil:
 			refuse(rw, err)
 		default:
-			accepted(rw, w.did(from, "", "Steered", "job "+id+": "+text(&c)))
+			accepted(rw, w.did(from, "", "job "+id+": "+text(&c)))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (w *Window) park(rw http.ResponseWriter, r *http.Request, from caller) {
 	label, d := r.PathValue("account"), time.Duration(with.ForMS)*time.Millisecond
 	if d == 0 {
 		a.Park(time.Time{}, "")
-		accepted(rw, w.did(from, "", "Steered", "account "+label+": unparked"))
+		accepted(rw, w.did(from, "", "account "+label+": unparked"))
 		return
 	}
 	why := "by hand, " + from.who
@@ -166,7 +166,7 @@ func (w *Window) park(rw http.ResponseWriter, r *http.Request, from caller) {
 		why += ": " + with.Why
 	}
 	a.Park(w.clock.Now().Add(d), why)
-	accepted(rw, w.did(from, "", "Steered", fmt.Sprintf("account %s: parked for %v", label, d)))
+	accepted(rw, w.did(from, "", fmt.Sprintf("account %s: parked for %v", label, d)))
 }
 
 // retune fixes how much may run of an account: 0 pauses, a negative number adapts again.
@@ -186,5 +186,5 @@ func (w *Window) retune(rw http.ResponseWriter, r *http.Request, from caller) {
 		return
 	}
 	a.Retune(w.clock.Now(), *with.Limit)
-	accepted(rw, w.did(from, "", "Steered", fmt.Sprintf("account %s: retuned to %d", r.PathValue("account"), *with.Limit)))
+	accepted(rw, w.did(from, "", fmt.Sprintf("account %s: retuned to %d", r.PathValue("account"), *with.Limit)))
 }

@@ -76,7 +76,7 @@ func (j *fakeJob) Transcript(_ context.Context, task string, at int64) (io.ReadC
 	if task != "t" {
 		return nil, fs.ErrNotExist
 	}
-	return io.NopCloser(strings.NewReader(strings.Repeat("{\"type\":\"user\"}\n", 3)[at:])), nil
+	return io.NopCloser(strings.NewReader(strings.Repeat("{\"type\":\"user\",\"message\":{}}\n", 3)[at:])), nil
 }
 
 func (j *fakeJob) Do(_ context.Context, c ui.Command) error {
@@ -85,6 +85,9 @@ func (j *fakeJob) Do(_ context.Context, c ui.Command) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if c.Op == ui.Decide && j.err == nil && c.Approval != "c" {
+		return ui.ErrDecided
+	}
 	if j.err == nil {
 		j.commands = append(j.commands, c)
 		if c.Op == ui.Decide {
@@ -196,10 +199,11 @@ func TestErrorsOfAJob(t *testing.T) {
 		status, _, _ := p.do(http.MethodPost, "api/jobs/job/tasks/t/cancel", "", nil)
 		assert.Equal(t, want, status, err)
 	}
-	for err, want := range map[error]int{ui.ErrDecided: 410, ui.ErrOver: 410, ui.ErrUnsupported: 422, io.ErrUnexpectedEOF: 500} {
+	for err, want := range map[error]int{&ui.DecidedError{}: 409, ui.ErrDecided: 410, ui.ErrOver: 410, ui.ErrUnsupported: 422, io.ErrUnexpectedEOF: 500} {
 		job.err = err
 		job.waits()
-		status, _, _ := p.do(http.MethodPost, "api/approvals/job:c", `{"allow": true}`, nil)
+		w := serve(t, ui.Handler(newRuntime(t), cfg)).enter("mira") // another one has no answers yet
+		status, _, _ := w.do(http.MethodPost, "api/approvals/job:c", `{"allow": true}`, nil)
 		assert.Equal(t, want, status, err)
 	}
 }

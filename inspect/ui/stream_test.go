@@ -32,9 +32,20 @@ type frame struct {
 // follow reads the stream until the test ends or each returns true.
 func (p *page) follow(since string, each func(frame) (enough bool)) {
 	p.t.Helper()
+	p.stream("", since, each)
+}
+
+// followSession is follow with the messages of a session.
+func (p *page) followSession(id string, each func(frame) (enough bool)) {
+	p.t.Helper()
+	p.stream("?session="+id, "", each)
+}
+
+func (p *page) stream(query, since string, each func(frame) (enough bool)) {
+	p.t.Helper()
 	ctx, stop := context.WithTimeout(p.t.Context(), 20*time.Second)
 	defer stop()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"events", http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"events"+query, http.NoBody)
 	require.NoError(p.t, err)
 	if since != "" {
 		r.Header.Set("Last-Event-Id", since)
@@ -45,7 +56,9 @@ func (p *page) follow(since string, each func(frame) (enough bool)) {
 	require.Equal(p.t, http.StatusOK, resp.StatusCode)
 	assert.Equal(p.t, "text/event-stream; charset=utf-8", resp.Header.Get("Content-Type"))
 	var f frame
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
 		switch name, value, _ := strings.Cut(lines.Text(), ": "); name {
 		case "id":
 			f.id = value

@@ -37,6 +37,7 @@ type Window struct {
 	assets  *assets
 	books   books
 	answers answers
+	lives   lives
 	mux     *http.ServeMux
 }
 
@@ -66,6 +67,9 @@ func (w *Window) routes() {
 	read("/api/jobs", w.jobs)
 	read("/api/jobs/{job}", w.job)
 	read("/api/jobs/{job}/tasks", w.tasks)
+	read("/api/jobs/{job}/tasks/{task}/transcript", w.withContent(w.transcript))
+	read("/api/sessions/{session}/messages", w.withContent(w.messages))
+	read("/api/sessions/{session}/timeline", w.timeline)
 	read("/api/approvals", w.approvals)
 	mux.HandleFunc("POST /logout", w.changing(false, w.logout))
 	read("/events", w.events)
