@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,8 @@ type crew struct {
 	moved   int                        // tasks that another member has begun anew
 	void    int                        // results that came too late
 	said    map[string]fleet.Status    // by task and text, what the verifier said last
+	starts  map[string]int             // by ticket, as it was noted last
+	orders  bool                       // a person gives orders: tasks begin anew
 }
 
 // member is one of the programs, from one host to the next.
@@ -53,7 +56,7 @@ type member struct {
 
 func newCrew(w *simtests.World) *crew {
 	c := &crew{
-		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{},
+		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{}, starts: map[string]int{},
 		queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: w.Runtime().Clock(), Executor: w.Runtime().Executor()}),
 	}
 	for i := range 1 + w.Rand().IntN(6) {
@@ -110,16 +113,37 @@ func (l link) broken() error {
 	return nil
 }
 
-// Offer implements queue.Queue, as the other methods do.
-func (l link) Offer(ctx context.Context, tasks ...queue.Offer) error {
-	return errors.Join(l.broken(), l.queue.Offer(ctx, tasks...))
+// call makes a call over the network, which delays requests and answers, and loses answers: the
+// request is then made again. The first answer counts, as an implementation finds its own write.
+func (l link) call(ctx context.Context, repeats bool, do func() error) error {
+	delay := func() {
+		if l.Rand().IntN(8) == 0 {
+			_ = idle(ctx, l.World, 1+l.Rand().IntN(3))
+		}
+	}
+	delay()
+	if err := l.broken(); err != nil {
+		return err
+	}
+	err := do()
+	if repeats && l.Rand().IntN(10) == 0 {
+		l.Sometimes("a call was made again, and had landed", true)
+		delay()
+		if again := do(); err == nil {
+			assert.NoError(l, again, "a repetition")
+		}
+	}
+	delay()
+	return errors.Join(err, l.broken())
 }
 
-func (l link) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
-	if err := l.broken(); err != nil {
-		return queue.Lease{}, err
-	}
-	return l.queue.Lease(ctx, task, worker)
+// Offer implements queue.Queue, as the other methods do.
+func (l link) Offer(ctx context.Context, tasks ...queue.Offer) error {
+	return l.call(ctx, true, func() error { return l.queue.Offer(ctx, tasks...) })
+}
+
+func (l link) Lease(ctx context.Context, task, worker string) (of queue.Lease, err error) {
+	return of, l.call(ctx, false, func() error { of, err = l.queue.Lease(ctx, task, worker); return err })
 }
 
 func (l link) Extend(ctx context.Context, all ...queue.Lease) []error {
@@ -185,7 +209,7 @@ func (l link) quicker(ctx context.Context, task string) {
 		return
 	}
 	l.World.Note("another program finishes %s", task)
-	result := json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"failed","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"},"worker":"quick","fence":%d}`, task, of.Fence))
+	result := json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"failed","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"},"worker":"quick","fence":%d}`, idOf(task), of.Fence))
 	l.mu.Lock()
 	l.over[task] = result
 	delete(l.working, task) // the attempt is over
@@ -207,14 +231,24 @@ func (l link) Release(ctx context.Context, of queue.Lease) error {
 }
 
 func (l link) Note(ctx context.Context, of queue.Lease, note json.RawMessage) error {
-	if err := l.broken(); err != nil {
-		return err
-	}
-	return l.queue.Note(ctx, of, note)
+	return l.call(ctx, false, func() error {
+		err := l.queue.Note(ctx, of, note)
+		if err != nil {
+			return err
+		}
+		var left fleet.TaskNote
+		require.NoError(l, json.Unmarshal(note, &left))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		known := l.starts[of.Task]
+		assert.True(l, of.Starts == known || left.Running && of.Starts == known+1, "%s notes %d starts of %s, after %d", l.name, of.Starts, of.Task, known)
+		l.starts[of.Task] = of.Starts
+		return nil
+	})
 }
 
 func (l link) Decide(ctx context.Context, d queue.Decision) error {
-	return errors.Join(l.broken(), l.queue.Decide(ctx, d))
+	return l.call(ctx, true, func() error { return l.queue.Decide(ctx, d) })
 }
 
 func (l link) Watch(ctx context.Context) iter.Seq2[queue.Change, error] { return l.queue.Watch(ctx) }
@@ -227,8 +261,8 @@ func (m *member) saw(e fleet.Event) {
 	switch e.Kind {
 	case fleet.EventStarted:
 		other := m.working[e.Task]
-		assert.True(m, other == "" || other == m.name, "%s begins %s, which %s runs", m.name, e.Task, other)
-		if !m.dead { // its start will find that nothing can be written
+		assert.True(m, other == "" || other == m.name || m.orders, "%s begins %s, which %s runs", m.name, e.Task, other)
+		if !m.dead && !m.orders { // its start will find that nothing can be written
 			assert.Empty(m, m.over[e.Task], "%s was started by %s after its result", e.Task, m.name)
 		}
 		m.working[e.Task], m.begun = m.name, true
@@ -323,8 +357,8 @@ func (m *member) run(after int) error {
 			err = failed
 			break
 		}
-		_, twice := m.last[r.ID]
-		assert.False(m, twice, "%s came twice to a reader", r.ID)
+		before, twice := m.last[r.ID]
+		assert.True(m, !twice || r.Requeued > before.Requeued, "%s came twice to a reader", r.ID)
 		m.last[r.ID] = r
 	}
 	leave()
@@ -362,8 +396,37 @@ func (m *member) live() {
 
 // task returns the task of a ticket.
 func (c *crew) task(ticket string) *fleet.Task {
-	i := slices.IndexFunc(c.tasks, func(t fleet.Task) bool { return t.ID == ticket })
+	i := slices.IndexFunc(c.tasks, func(t fleet.Task) bool { return t.ID == idOf(ticket) })
 	return &c.tasks[i]
+}
+
+// idOf is the task of a ticket.
+func idOf(ticket string) string {
+	id, _, _ := strings.Cut(ticket, "#")
+	return id
+}
+
+// all runs members at the same time, and waits for them.
+func (c *crew) all(members []*member, live func(*member)) {
+	var over []chan struct{}
+	for _, m := range members {
+		ended := make(chan struct{})
+		over = append(over, ended)
+		c.Go(func() {
+			defer close(ended)
+			live(m)
+		})
+	}
+	for _, ended := range over { // not by a wait group: what waits for one runs when it likes
+		require.NoError(c, c.Runtime().Executor().Await(c.Context(), ended))
+	}
+}
+
+func (c *crew) members() (all []*member) {
+	for i := range 2 + c.Rand().IntN(2) {
+		all = append(all, &member{crew: c, name: fmt.Sprint("m", i), disk: &journaltest.Disk{}, history: &scripted.MemoryHistory{}})
+	}
+	return all
 }
 
 // TestExploreASharedJob: whichever programs die, lose their leases or the network, no two run
@@ -372,21 +435,8 @@ func TestExploreASharedJob(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 6, Twice: 1}, func(w *simtests.World) {
 		c := newCrew(w)
-		var members []*member
-		var over []chan struct{}
-		for i := range 2 + w.Rand().IntN(2) {
-			m := &member{crew: c, name: fmt.Sprint("m", i), disk: &journaltest.Disk{}, history: &scripted.MemoryHistory{}}
-			members = append(members, m)
-			ended := make(chan struct{})
-			over = append(over, ended)
-			w.Go(func() {
-				defer close(ended)
-				m.live()
-			})
-		}
-		for _, ended := range over { // not by a wait group: what waits for one runs when it likes
-			require.NoError(w, w.Runtime().Executor().Await(w.Context(), ended))
-		}
+		members := c.members()
+		c.all(members, (*member).live)
 		require.Len(w, c.over, len(c.tasks))
 		workers := map[string]bool{}
 		for id, raw := range c.over { //troupe:maporder each by itself
