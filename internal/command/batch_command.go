@@ -6,13 +6,17 @@ import "strings"
 // those of variables and addresses, and inline JSON.
 func typed(args []string) string {
 	words := []string{"troupe", "batch"}
-	hideNext := false
+	hideNext, urlNext := false, false
 	for _, a := range args {
 		name, value, joined := strings.Cut(a, "=")
 		secret := name == "--env" || name == "-e" || name == "--webhook"
 		switch {
 		case hideNext:
 			a = hidden(a)
+		case urlNext:
+			a = withoutToken(a)
+		case name == "--nats" && joined:
+			a = name + "=" + withoutToken(value)
 		case secret && joined:
 			a = name + "=" + hidden(value)
 		case strings.HasPrefix(a, "-e") && !strings.HasPrefix(a, "--") && a != "-e":
@@ -20,6 +24,7 @@ func typed(args []string) string {
 		case strings.HasPrefix(a, "-") && joined && strings.HasPrefix(strings.TrimSpace(value), "{"), strings.HasPrefix(strings.TrimSpace(a), "{"):
 			a = strings.TrimSuffix(a[:strings.IndexByte(a, '{')+1], "{") + "{…}"
 		}
+		urlNext = !hideNext && !urlNext && a == "--nats"
 		hideNext = !hideNext && secret && !joined
 		words = append(words, shellQuoted(a))
 	}

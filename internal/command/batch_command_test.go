@@ -19,6 +19,8 @@ func TestTypedCommand(t *testing.T) {
 		"--env=KEY=s3cr3t --env K=s3cr3t=x t.csv": "troupe batch '--env=KEY=***' --env 'K=***' t.csv",
 		"-eKEY=s3cr3t t.csv":                      "troupe batch '-eKEY=***' t.csv",
 		"--webhook https://u:s3cr3t@x/?a=s3cr3t":  "troupe batch --webhook '***'",
+		"t.csv --nats nats://s3cr3t@h:4222":       "troupe batch t.csv --nats nats://h:4222",
+		"t.csv --nats=nats://u:s3cr3t@h":          "troupe batch t.csv --nats=nats://h",
 		`--mcp-config {"a":"s3cr3t"} t.csv`:       "troupe batch --mcp-config '{…}' t.csv",
 		`--settings={"a":"s3cr3t"} t.csv`:         "troupe batch '--settings={…}' t.csv",
 	} {

@@ -89,6 +89,12 @@ func (s *settings) submission(ctx context.Context, p process, dir string) (*spec
 	if err := s.batch.job.Validate(); err != nil {
 		return nil, &usageError{problem: s.inTerms(err.Error())}
 	}
+	if id := s.batch.job.ID; id != "" && !jobName.MatchString(id) {
+		return nil, &usageError{fmt.Sprintf("--id: %q is no name of a job", id), "take 1 to 64 letters, digits, - and _"}
+	}
+	if _, err := os.Stat(filepath.Join(s.batch.job.Out, journal.Name)); err == nil && !s.machines.detach {
+		return nil, &usageError{s.batch.job.Out + " has the journal of a job already", "give another --out, or --attach JOB to go on with that job"}
+	}
 	if l := s.machines.lease; l%time.Second != 0 {
 		return nil, &usageError{fmt.Sprintf("--lease: %v has a part of a second", l), "take whole seconds"}
 	}
@@ -100,7 +106,10 @@ func (s *settings) attachLine(job string) string {
 	return fmt.Sprintf("troupe batch --attach %s --nats %s --out DIR takes its results", job, withoutToken(s.machines.servers.URLs))
 }
 
-var noJobName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var (
+	noJobName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+	jobName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+)
 
 // entry is that of a new job. Without --id, its name is that of its tasks with a number.
 func (s *settings) entry(spec *specification) JobEntry {
@@ -112,7 +121,7 @@ func (s *settings) entry(spec *specification) JobEntry {
 	}
 	e := JobEntry{
 		Job: name, State: JobOpen, Protocol: spec.Protocol, Title: s.batch.job.Title, Agent: s.agent, Tasks: len(spec.Tasks),
-		Labels: s.machines.labels, Submitter: ownName(), Submitted: time.Now().UTC(),
+		Labels: s.machines.labels, Account: s.batch.job.Account, Submitter: ownName(), Submitted: time.Now().UTC(),
 	}
 	if s.machines.lease > 0 {
 		e.Lease = s.machines.lease.String()
@@ -221,6 +230,7 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		return exitStart
 	}
 	progress.begin(h)
+	defer s.openControl(c, h)()
 	defer context.AfterFunc(ctx, h.Cancel)()
 	var failed error
 	for r, err := range h.Results(context.WithoutCancel(ctx)) {

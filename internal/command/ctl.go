@@ -56,6 +56,7 @@ requeue and on-accept write into it: troupe batch --resume obeys.
 With --nats, DIR is the name of a job of many machines, and every worker obeys: status, results,
 approvals, pause, resume, retune N (for each worker), cancel, requeue, allow ID..., deny ID [REASON].
 troupe ctl --nats URL --host NAME drain: that worker starts nothing more, and ends.
+troupe ctl --nats URL --account NAME limit N: at most N tasks of the account at a time, on all workers.
 `, groups: []flagGroup{{"Flags", append(ctlFlags(), statusFlag())}, {"Jobs of many machines", remoteFlags()}}, end: `
 Exit codes: 0 success, 1 it cannot be done, 2 a mistake in the arguments, 7 the output could not be
 written.
@@ -64,7 +65,7 @@ written.
 
 // ctlCommand is troupe ctl.
 func ctlCommand(ctx context.Context, p process, c *console, s *settings) int {
-	if s.gave("nats") || s.machines.host != "" {
+	if s.gave("nats") || s.gave("account") || s.machines.host != "" {
 		return ctlMachines(ctx, p, c, s)
 	}
 	dir, name, rest, err := s.ofJob("ctl", "status")

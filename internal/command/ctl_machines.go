@@ -18,7 +18,8 @@ import (
 
 // remoteFlags are those of troupe ctl for a job of many machines.
 func remoteFlags() []flagSpec {
-	return append(serverFlags(), flagSpec{name: "host", arg: "NAME", help: "with drain: the worker", set: text(func(s *settings) *string { return &s.machines.host })})
+	return append(serverFlags(), flagSpec{name: "host", arg: "NAME", help: "with drain: the worker", set: text(func(s *settings) *string { return &s.machines.host })},
+		flagSpec{name: "account", arg: "NAME", help: "with limit N: how many tasks of this account (--account of troupe batch) run at the same time on all workers; 0: no limit", set: setAccount})
 }
 
 // ctlMachines is troupe ctl for a job of many machines.
@@ -29,7 +30,17 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 	if err := s.needsServers("troupe ctl for many machines"); err != nil {
 		return c.usage(err)
 	}
-	if s.machines.host != "" {
+	account, most := s.batch.job.Account, -1
+	if account != "" {
+		if len(s.words) == 2 && s.words[0] == "limit" {
+			if n, err := strconv.Atoi(s.words[1]); err == nil {
+				most = n
+			}
+		}
+		if most < 0 {
+			return c.usage(&usageError{"--account is for limit and a number from 0 alone", "write troupe ctl --nats URL --account NAME limit N"})
+		}
+	} else if s.machines.host != "" {
 		if !slices.Equal(s.words, []string{"drain"}) {
 			return c.usage(&usageError{"--host is for drain alone", "write troupe ctl --nats URL --host NAME drain"})
 		}
@@ -43,6 +54,12 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 		return machinesFailed(c, err)
 	}
 	defer cluster.Close()
+	if account != "" {
+		if err := cluster.Limit(ctx, account, most); err != nil {
+			return machinesFailed(c, err)
+		}
+		return exitOK
+	}
 	if s.machines.host != "" {
 		if err := cluster.Drain(ctx, s.machines.host); err != nil {
 			return machinesFailed(c, err)

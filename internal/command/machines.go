@@ -61,6 +61,12 @@ type Cluster interface {
 	Leave(ctx context.Context, host string) error
 	// Drain has a host that is alive end as SIGTERM does. The error matches [ErrNoHost].
 	Drain(ctx context.Context, host string) error
+	// Limit sets how many tasks of an account run at the same time on all hosts; 0: any number.
+	Limit(ctx context.Context, account string, n int) error
+	// Park says until when nothing of an account starts.
+	Park(ctx context.Context, c Cap) error
+	// Caps returns what is known of accounts.
+	Caps(ctx context.Context) ([]Cap, error)
 	// Hosts returns those that have said so in the last half minute, by name.
 	Hosts(ctx context.Context) ([]HostEntry, error)
 	Close()
@@ -95,7 +101,8 @@ type JobEntry struct {
 	Labels    map[string]string `json:"labels,omitempty"` // of the hosts that may run it
 	Submitter string            `json:"submitter"`        // user@host
 	Submitted time.Time         `json:"submitted"`
-	Lease     string            `json:"lease,omitempty"` // how long a lease lasts, as Go writes it; "": as the servers say
+	Account   string            `json:"account,omitempty"` // "": no limit for all hosts
+	Lease     string            `json:"lease,omitempty"`   // how long a lease lasts, as Go writes it; "": as the servers say
 }
 
 // JobChange is a job of [Cluster.Watch].
@@ -127,6 +134,7 @@ type HostEntry struct {
 // HostJob is what a worker knows of a job.
 type HostJob struct {
 	Job     string   `json:"job"`
+	Account string   `json:"account,omitempty"`
 	Running []string `json:"running,omitempty"` // tasks
 	Over    int      `json:"over"`
 	USD     float64  `json:"usd,omitempty"` // of all hosts

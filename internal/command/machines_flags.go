@@ -56,8 +56,17 @@ func sharedFlags() []flagSpec {
 		flagSpec{name: "detach", help: "with --nats: end when the servers have the job; --attach takes its results", set: on(func(s *settings) *bool { return &s.machines.detach })},
 		flagSpec{name: "attach", arg: "JOB", help: "with --nats, without TASKS: take the results of this job into --out", set: text(func(s *settings) *string { return &s.machines.attach })},
 		flagSpec{name: "lease", arg: "TIME", help: "with --nats: how long a worker may be silent until others get its tasks, in whole seconds; default: 1m on a cluster, 5m with one server", set: duration(func(s *settings) *time.Duration { return &s.machines.lease })},
+		flagSpec{name: "account", arg: "NAME", help: "with --nats: the provider's account that the job uses: workers wait together when it is spent, and keep its limit (troupe ctl --account)", set: setAccount},
 		labelFlag("host-label", "with --nats: only workers with this label run the job; may be repeated"),
 	)
+}
+
+func setAccount(s *settings, v string) error {
+	if !jobName.MatchString(v) {
+		return fmt.Errorf("%q is no name: take 1 to 64 letters, digits, - and _", v)
+	}
+	s.batch.job.Account = v
+	return nil
 }
 
 func labelFlag(name, help string) flagSpec {

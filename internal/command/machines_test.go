@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -40,7 +41,7 @@ func TestWhereFlagsOfASharedJobGo(t *testing.T) {
 	}
 	slices.Sort(travel)
 	assert.Equal(t, []string{
-		"add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
+		"account", "add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
 		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "on-accept",
 		"path", "patience", "permission-mode", "retries", "settings", "setup", "setups", "shared-mcp-dir", "system-prompt", "timeout",
 		"tools", "verify", "verify-prompt", "verify-rounds", "workspace", "yes",
@@ -199,3 +200,34 @@ func TestWorkerArguments(t *testing.T) {
 }
 
 type fakeMachines struct{ Machines }
+
+// The parts of a limit add up to it, and no host needs to ask another one.
+func TestPartsOfALimit(t *testing.T) {
+	t.Parallel()
+	job := []HostJob{{Job: "j", Account: "a"}}
+	hosts := []HostEntry{{Host: "x", Places: 4, Jobs: job}, {Host: "y", Places: 8, Jobs: job}, {Host: "z", Jobs: job}, {Host: "other", Places: 9}, {Host: "ends", Places: 9, Jobs: job, Draining: true},
+		{Host: "lacks", Places: 9, Jobs: []HostJob{{Job: "j", Account: "a", Why: "no agent"}}}}
+	for limit := range 40 {
+		sum := 0
+		for _, h := range hosts {
+			n := partOf(limit, hosts, h.Host, "a")
+			assert.GreaterOrEqual(t, n, 0)
+			sum += n
+		}
+		assert.Equal(t, limit, sum)
+	}
+	assert.Equal(t, 4, partOf(8, hosts, "y", "a"))
+	assert.Zero(t, partOf(8, hosts, "other", "a"))
+	assert.Zero(t, partOf(8, hosts, "y", "b"))
+
+	w := &worker{name: "x"}
+	now := time.Now()
+	left := func(o *around) int { return w.leftOf(map[string]int{}, o, "a", now) }
+	assert.Zero(t, left(nil), "the servers were not asked")
+	assert.Greater(t, left(&around{}), 1000, "no limit is known")
+	assert.Equal(t, 1, left(&around{now, hosts, []Cap{{Account: "a", Limit: 4}}}))
+	later := now.Add(time.Minute)
+	assert.Zero(t, left(&around{now, hosts, []Cap{{Account: "a", Until: later, By: "y"}}}), "spent")
+	assert.Positive(t, left(&around{now, hosts, []Cap{{Account: "a", Until: later, By: "x"}}}), "its own job probes")
+	assert.Positive(t, left(&around{now, hosts, []Cap{{Account: "a", Until: now.Add(-time.Minute), By: "y"}}}))
+}

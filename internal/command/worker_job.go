@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/dialect/claude"
+	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/queue"
@@ -23,8 +25,9 @@ type workerJob struct {
 	handle atomic.Pointer[fleet.Handle]
 	// The loop of the worker has these.
 	limit   int
-	most    int    // that limit may be, for the job on each worker; 0: what there is
-	why     string // it does not run here
+	most    int       // that limit may be, for the job on each worker; 0: what there is
+	since   time.Time // it has had its handle, if it has an account
+	why     string    // it does not run here
 	removed bool
 	err     error // of run, when that has ended
 
@@ -99,6 +102,9 @@ func (j *workerJob) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if j.w.places > 0 || j.entry.Account != "" {
+		h.Retune(0) // the loop gives it its places; nothing has started, since the queue was not read yet
+	}
 	j.mu.Lock()
 	j.handle.Store(h)
 	j.tell()
@@ -168,6 +174,10 @@ func (j *workerJob) complete(ctx context.Context, s *settings, places []place, f
 	if err := s.chooseAgent(w.process.getenv); err != nil {
 		return err
 	}
+	program := slices.Contains([]string{claude.Name, qoder.Name}, s.agent) && s.path == "" && s.opts.PathToExecutable == "" && !s.inCloud()
+	if program && !slices.Contains(installed(s.variable(w.process.getenv)), s.agent) {
+		return fmt.Errorf("%s is not installed on this machine (not on PATH)", s.agent)
+	}
 	if err := s.placeDemonstrations(w.process.getenv); err != nil {
 		return err
 	}
@@ -177,7 +187,7 @@ func (j *workerJob) complete(ctx context.Context, s *settings, places []place, f
 	if _, err := os.Stat(filepath.Join(job.Out, journal.Name)); err == nil {
 		job.Resume = true
 	}
-	if job.Concurrency = 1; w.places == 0 { // the loop gives it its places
+	if job.Concurrency = 1; w.places == 0 {
 		job.Concurrency, job.Pace = 0, &fleet.Pace{}
 	}
 	job.Worker = fmt.Sprintf("%s.%d.%s", w.name, os.Getpid(), w.started.Format("150405"))

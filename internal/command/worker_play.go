@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/runtime"
@@ -39,12 +40,16 @@ type worker struct {
 	order []string // of the jobs, the oldest one first
 	over  chan *workerJob
 	stage int // how many signals to end it has had
+
+	around atomic.Pointer[around] // as of the last heartbeat
+	parked map[string]time.Time   // accounts of which the others know
+	soon   bool                   // there is news for a heartbeat
 }
 
 func newWorker(p process, c *console, s *settings, cluster Cluster, rt *runtime.Runtime) *worker {
 	w := &worker{
 		process: p, console: c, s: s, cluster: cluster, runtime: rt, started: time.Now().UTC(),
-		name: cmp.Or(s.machines.servers.Name, hostName()), jobs: map[string]*workerJob{}, over: make(chan *workerJob),
+		name: cmp.Or(s.machines.servers.Name, hostName()), jobs: map[string]*workerJob{}, parked: map[string]time.Time{}, over: make(chan *workerJob),
 	}
 	if s.batch.job.Pace == nil {
 		w.places = cmp.Or(s.batch.job.Concurrency, 4)
@@ -115,9 +120,11 @@ func (w *worker) play(ctx context.Context) int {
 			w.stage = max(w.stage, 2)
 			w.escalate()
 		case <-share.C:
-			w.share()
-			if time.Since(told) >= beatEvery {
-				told = time.Now()
+			if w.share(ctx) {
+				w.soon = true
+			}
+			if time.Since(told) >= beatEvery || w.soon {
+				told, w.soon = time.Now(), false
 				beats.tell(w.entry())
 			}
 		}
@@ -146,6 +153,7 @@ func (w *worker) escalate() {
 func (w *worker) changed(ctx context.Context, change JobChange) {
 	j := w.jobs[change.Job]
 	switch {
+	case !jobName.MatchString(change.Job): // it would be a path
 	case change.Removed || change.State == JobRemoving:
 		if j != nil {
 			j.removed = true
@@ -158,7 +166,7 @@ func (w *worker) changed(ctx context.Context, change JobChange) {
 	case !fits(w.s.machines.labels, change.Labels):
 	default:
 		j = newWorkerJob(w, change.JobEntry)
-		w.jobs[change.Job] = j
+		w.jobs[change.Job], w.soon = j, true
 		w.order = append(w.order, change.Job)
 		slices.SortStableFunc(w.order, func(a, b string) int { return w.jobs[a].entry.Submitted.Compare(w.jobs[b].entry.Submitted) })
 		go func() {
@@ -222,35 +230,6 @@ func (w *worker) forget(name string) {
 
 func (w *worker) dirOf(job string) string { return filepath.Join(w.s.machines.dir, "jobs", job) }
 
-// share gives the places to the jobs, the oldest one first: a job gets what those before it do not use.
-func (w *worker) share() {
-	if w.places == 0 || w.stage > 0 {
-		return
-	}
-	free := w.places
-	for _, name := range w.order {
-		j := w.jobs[name]
-		h := j.handle.Load()
-		if h == nil {
-			continue
-		}
-		at := h.Progress()
-		if j.limit > 0 && at.Limit != j.limit { // by troupe ctl retune
-			j.most = at.Limit
-		}
-		running := len(at.Running)
-		limit := max(free, running)
-		if j.most > 0 {
-			limit = min(limit, j.most)
-		}
-		if limit != j.limit {
-			j.limit = limit
-			h.Retune(limit)
-		}
-		free = max(free-running, 0)
-	}
-}
-
 // entry is what the worker says of itself.
 func (w *worker) entry() HostEntry {
 	e := HostEntry{
@@ -263,7 +242,7 @@ func (w *worker) entry() HostEntry {
 	}
 	for _, name := range w.order {
 		j := w.jobs[name]
-		of := HostJob{Job: name, Why: j.why}
+		of := HostJob{Job: name, Account: j.entry.Account, Why: j.why}
 		if h := j.handle.Load(); h != nil {
 			at := h.Progress()
 			for _, r := range at.Running {
@@ -298,6 +277,9 @@ func (w *worker) beating(ctx context.Context) *beats {
 			case e := <-b.next:
 				err := w.cluster.Beat(ctx, e)
 				if err == nil {
+					err = w.look(ctx)
+				}
+				if err == nil {
 					err = os.WriteFile(file, []byte(e.Seen.Format(time.RFC3339)+"\n"), 0o600)
 				}
 				if err != nil && !errors.Is(err, context.Canceled) {
@@ -307,6 +289,21 @@ func (w *worker) beating(ctx context.Context) *beats {
 		}
 	}()
 	return b
+}
+
+// look asks for the other hosts, and for what is known of accounts.
+func (w *worker) look(ctx context.Context) error {
+	at := time.Now()
+	hosts, err := w.cluster.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	caps, err := w.cluster.Caps(ctx)
+	if err != nil {
+		return err
+	}
+	w.around.Store(&around{at, hosts, caps})
+	return nil
 }
 
 func (b *beats) tell(e HostEntry) {

@@ -27,6 +27,7 @@ import (
 const (
 	jobsBucket  = "TROUPE_JOBS"
 	hostsBucket = "TROUPE_HOSTS"
+	capsBucket  = "TROUPE_CAPS"
 	specFile    = "specification.json"
 	hostTTL     = 30 * time.Second
 	tryFor      = 3 * time.Second
@@ -36,6 +37,7 @@ const (
 type directory struct {
 	nc          *nats.Conn
 	jobs, hosts jetstream.KeyValue
+	caps        jetstream.KeyValue
 	end         func()
 }
 
@@ -43,16 +45,19 @@ type directory struct {
 // connection is closed.
 func open(ctx context.Context, nc *nats.Conn, end func()) (*directory, error) {
 	d := &directory{nc: nc, end: end}
+	replicas := 1
+	if nc.ConnectedClusterName() != "" {
+		replicas = 3
+	}
 	js, err := jetstream.New(nc)
 	if err == nil {
-		replicas := 1
-		if nc.ConnectedClusterName() != "" {
-			replicas = 3
-		}
 		d.jobs, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
 		if err == nil {
 			d.hosts, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL})
 		}
+	}
+	if err == nil {
+		d.caps, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: capsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
 	}
 	if err != nil {
 		d.Close()
@@ -501,5 +506,43 @@ func (d *directory) Drain(ctx context.Context, host string) error {
 func (d *directory) Hosts(ctx context.Context) ([]command.HostEntry, error) {
 	all, err := list[command.HostEntry](ctx, d, d.hosts)
 	slices.SortFunc(all, func(a, b command.HostEntry) int { return strings.Compare(a.Host, b.Host) })
+	return all, err
+}
+
+// Limit implements command.Cluster.
+func (d *directory) Limit(ctx context.Context, account string, n int) error {
+	return d.know(ctx, "acct."+account, command.Cap{Account: account, Limit: n})
+}
+
+// Park implements command.Cluster.
+func (d *directory) Park(ctx context.Context, c command.Cap) error {
+	return d.know(ctx, "park."+c.Account, c)
+}
+
+func (d *directory) know(ctx context.Context, key string, c command.Cap) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return d.persist(ctx, "account "+c.Account, func(ctx context.Context) error {
+		_, err := d.caps.Put(ctx, key, raw)
+		return err
+	})
+}
+
+// Caps implements command.Cluster. The limit of an account, and until when it is parked, have each a key.
+func (d *directory) Caps(ctx context.Context) (all []command.Cap, err error) {
+	keys, err := list[command.Cap](ctx, d, d.caps)
+	for _, k := range keys {
+		i := slices.IndexFunc(all, func(c command.Cap) bool { return c.Account == k.Account })
+		if i < 0 {
+			all = append(all, k)
+			continue
+		}
+		all[i].Limit = max(all[i].Limit, k.Limit)
+		if k.Until.After(all[i].Until) {
+			all[i].Until, all[i].By = k.Until, k.By
+		}
+	}
 	return all, err
 }

@@ -109,12 +109,12 @@ func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
 		publish   []string
 		subscribe []string
 	}{
-		"worker": {r.worker, append(append([]string{"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.evil", "$KV.TROUPE_CAPS.x", "troupe.q.j.c.x", spec}, makes...), streams...),
+		"worker": {r.worker, append(append([]string{"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.evil", "$KV.TROUPE_JOBS.w.drain", "$KV.TROUPE_CAPS.acct.a", "troupe.q.j.c.x", spec}, makes...), streams...),
 			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
-		"submitter": {r.submitter, append([]string{"$KV.TROUPE_HOSTS.h", "$JS.API.STREAM.DELETE.KV_TROUPE_JOBS", "$JS.API.STREAM.DELETE.KV_TROUPE_HOSTS"}, streams...),
+		"submitter": {r.submitter, append([]string{"$KV.TROUPE_HOSTS.h", "$KV.TROUPE_CAPS.park.a", "$JS.API.STREAM.DELETE.KV_TROUPE_CAPS", "$JS.API.STREAM.DELETE.KV_TROUPE_JOBS", "$JS.API.STREAM.DELETE.KV_TROUPE_HOSTS"}, streams...),
 			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
 		"viewer": {r.viewer, append(append([]string{"troupe.q.j.o.x", "troupe.q.j.t.t0", "troupe.q.j.n.t0", "troupe.q.j.c.x", "troupe.f.j.x", spec, "$O.TROUPE_j.M.x", "$O.TROUPE_j.C.x",
-			"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.j.over", "$KV.TROUPE_HOSTS.h"}, makes...), streams...),
+			"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.j.over", "$KV.TROUPE_HOSTS.h", "$KV.TROUPE_CAPS.acct.a", "$KV.TROUPE_CAPS.park.a"}, makes...), streams...),
 			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
 	} {
 		nc, denied := as(t, url, c.seed)
