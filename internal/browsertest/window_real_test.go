@@ -2,9 +2,11 @@ package browsertest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -12,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/control"
 	"github.com/agent-troupe/troupe/inspect"
 	"github.com/agent-troupe/troupe/inspect/ui"
 	"github.com/agent-troupe/troupe/runtime"
@@ -57,4 +61,51 @@ func TestTheRealWindow(t *testing.T) {
 	p.press(t, "a", kb.Enter)
 	p.until(t, `document.querySelector(".aitem.was")`)
 	require.NoError(t, <-done)
+}
+
+// TestTheWindowOfARealJob looks at a job that runs, pauses it, and cancels it by its name.
+func TestTheWindowOfARealJob(t *testing.T) {
+	t.Parallel()
+	in := browser(t)
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
+	yes, text := true, hostile
+	opts := &sdk.Options{Runtime: rt, Backend: scripted.New(scripted.WithHistory(&scripted.MemoryHistory{}), scripted.WithScript(&scripted.Script{Transcript: true, Turns: []scripted.Turn{
+		{When: "bad", Steps: scripted.Steps{&scripted.Result{IsError: &yes, Text: &text}}}, {When: "long", Steps: scripted.Steps{scripted.Delay(time.Hour)}}, {When: "go", Steps: scripted.Steps{scripted.Text(hostile), &scripted.Result{Cost: .02}}},
+	}}))}
+	job := fleet.Job{ID: "wrap-errors", Options: opts, Out: t.TempDir(), Concurrency: 4, Tasks: []fleet.Task{{ID: "bad", Prompt: "bad"}, {ID: "long", Prompt: "long"}}}
+	for i := range 20 {
+		job.Tasks = append(job.Tasks, fleet.Task{ID: fmt.Sprint("task-", i), Prompt: "go", Tags: []string{hostile}})
+	}
+	h, err := fleet.Start(t.Context(), job)
+	require.NoError(t, err)
+	t.Cleanup(h.Cancel)
+	jobs := []ui.Job{control.Job(h, job.Out)}
+	w := ui.Handler(rt, ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job { return jobs }})
+	mux := http.NewServeMux()
+	mux.Handle("/", w)
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	p := tab(t, in, server.URL+"/#/jobs", "nav", chromedp.Navigate(w.Login(server.URL+"/", "mira")), chromedp.WaitReady("nav"))
+	p.until(t, `location.hash === "#/jobs/wrap-errors" && document.querySelector(".v-row")`) // one alone is opened at once
+	p.until(t, `document.querySelector(".nums").textContent.includes("21 of 22") && document.querySelector(".tasks header").textContent.includes("22 of 22")`)
+	p.until(t, `document.querySelector(".fails").textContent.includes("window.hit=1")`) // the failure says why
+	assert.GreaterOrEqual(t, eval[int](t, p, `document.querySelectorAll(".charts .chart").length`), 2)
+	assert.Contains(t, eval[string](t, p, `document.querySelector(".rtab").textContent`), "long")
+	p.inert(t)
+	p.press(t, "p")
+	p.until(t, `document.querySelector(".title").textContent.includes("paused")`)
+	p.press(t, "p")
+	p.until(t, `document.querySelector(".title").textContent.includes("running")`)
+	eval[any](t, p, `void [...document.querySelectorAll(".title .btn")].find(b => b.textContent.startsWith("Cancel")).click()`)
+	p.until(t, `document.querySelector("dialog.ask[open]")`)
+	for _, c := range job.ID {
+		p.press(t, string(c))
+	}
+	p.press(t, kb.Enter)
+	p.until(t, `!document.querySelector("dialog.ask")`)
+	for range h.Results(t.Context()) { //nolint:revive // until the job is over
+	}
+	assert.NotNil(t, h.Progress().Stop)
 }

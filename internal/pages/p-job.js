@@ -106,10 +106,13 @@ export default function job(root, p, go, data) {
   const start = s.started ? Date.parse(s.started) : 0;
   root.append(h('header', { class: 'page' }, world.jobs.length > 1 ? h('div', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs')) : null, h('div', { class: 'title' }, h('h1', {}, s.job), title, h('span', { class: 'dim n', title: start ? exact(start) : null }, [s.host, s.pid && 'pid ' + s.pid].filter(Boolean).join(' · '), start ? [' · for ', live(() => dur(now() - start))] : null), h('span', { class: 'grow' }), pause, asker('Retune…', '', () => retune(s.job, at + '/retune', s.limit ?? '')), asker('Cancel…', '', cancel, 'danger'))),
     nums, prog);
-  const grid = h('div', { class: 'charts' }), slots = () => {
-    const want = charts.panels(s, tasks(), { why, fails });
-    if (want.length === grid.childElementCount) return;
-    set(grid, want);
+  // The panels are made again only when another chart has something to show: making them takes
+  // the charts out of those that are there.
+  const grid = h('div', { class: 'charts' });
+  let drawn = '';
+  const slots = () => {
+    const key = charts.key(s, tasks());
+    if (key !== drawn) { drawn = key; set(grid, charts.panels(s, tasks(), { why, fails })); }
   };
   root.append(grid, panel('Running now', 'longest first', running), h('section', { class: 'tasks', 'aria-label': 'Tasks' }, h('header', { class: 'title' }, h('h2', {}, 'Tasks'), cnt), h('div', { class: 'tools' }, find), tbl.box), drawer);
   const all = () => { drawFacts(); slots(); drawCharts(); drawRun(); drawFails(); };

@@ -33,8 +33,8 @@ export function ask({ title, text, fields = [], button, danger, send, done }) {
 export const asker = (label, key, form, cls) => act(label, key, () => ask(form()), cls);
 
 // retune is the form of that dialog.
-export const retune = (what, path, limit) => ({
+export const retune = (what, path, limit, adapts) => ({
   title: 'Retune ' + what, text: 'How many attempts may run at the same time. What runs goes on.', button: 'Set the limit',
-  fields: [{ name: 'limit', label: 'Limit', type: 'number', min: -1, max: 100000, step: 1, required: true, value: limit, hint: '0 starts nothing more; −1 adapts to what the provider takes.' }],
+  fields: [{ name: 'limit', label: 'Limit', type: 'number', min: adapts ? -1 : 0, max: 100000, step: 1, required: true, value: limit, hint: adapts ? '0 starts nothing more; −1 adapts to what the provider takes.' : '0 starts nothing more.' }],
   send: v => post(path, { limit: +v.limit }), done: v => toast('Asked for ' + v.limit + '.'),
 });

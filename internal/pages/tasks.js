@@ -60,6 +60,8 @@ export class Charts {
     const d = doneOf(tasks), ended = d.some(t => t.ended);
     return { pace: s.pace?.length > 0 || s.running_over_time?.length > 1, stack: ended, spend: ended && d.some(money), time: d.filter(t => t.usage?.wall).length > 1, each: d.filter(money).length > 1, bars: d.some(t => t.tags?.length) };
   }
+  // key changes when other panels are to be shown.
+  key(s, tasks) { return JSON.stringify([this.has(s, tasks), this.bin(s, tasks)]); }
   // panels are those of a page: what runs first, the numbers of each task last.
   panels(s, tasks, { why, fails }) {
     const c = this.has(s, tasks), bin = this.bin(s, tasks);
