@@ -1,5 +1,7 @@
 //go:build conformance
 
+// It compares with the real CLI, which runs commands in a POSIX shell.
+
 package conformance_test
 
 import (

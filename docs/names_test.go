@@ -32,7 +32,7 @@ const maxNames = 2100 +
 
 // notLibrary lists the trees whose names have no compatibility promise: programs, what drives them,
 // and packages that are importable without a promise.
-var notLibrary = [...]string{"actors", "base", "bench", "cmd", "conformance", "contrib", "docs", "examples", "internal", "tools"}
+var notLibrary = [...]string{"actors", "base", "bench", "cmd", "conformance", "contrib", "docs", "examples", "internal", "scripts", "tools"}
 
 // exportedNames returns the number of exported package-level names of each library
 // package of this module: types, functions, constants and variables, without methods.

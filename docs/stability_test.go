@@ -25,7 +25,7 @@ func importable(t *testing.T) (all []string) {
 		require.NoError(t, err, "%s: %s", mod, out)
 		for line := range strings.Lines(string(out)) {
 			name, path, ok := strings.Cut(strings.TrimSpace(line), " github.com/agent-troupe/troupe/")
-			if ok && name != "main" && !strings.HasPrefix(path, "internal/") && !strings.Contains(path, "/internal/") {
+			if ok && name != "main" && path != "internal" && !strings.HasPrefix(path, "internal/") && !strings.Contains(path, "/internal/") {
 				all = append(all, path)
 			}
 		}

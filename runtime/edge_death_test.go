@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: agents are killed and looked up in /proc.
+
 package runtime_test
 
 import (

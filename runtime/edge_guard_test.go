@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: a guard is this program, found in /proc.
+
 package runtime_test
 
 import (

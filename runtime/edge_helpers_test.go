@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: memory and processes are read from /proc.
+
 package runtime_test
 
 import (

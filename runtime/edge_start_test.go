@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: agents are shell scripts, and errors are those of its kernel.
+
 package runtime_test
 
 import (

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: threads are counted in /proc.
+
 package runtime_test
 
 import (

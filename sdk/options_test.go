@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,9 @@ func TestBackendsThatCannotWork(t *testing.T) {
 // install puts programs that end at once with code 3 into a directory.
 func install(t *testing.T, names ...string) string {
 	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("it runs a POSIX shell")
+	}
 	dir := t.TempDir()
 	for _, name := range names {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexit 3\n"), 0o700))

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: the processes of commands are looked up in /proc.
+
 package embedded
 
 import (

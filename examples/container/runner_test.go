@@ -1,5 +1,7 @@
 //go:build unix
 
+// Unix: the container runtime of the test is a shell script.
+
 package main
 
 import (

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -138,6 +139,9 @@ func TestBatchMistakes(t *testing.T) {
 // Where no task could work is found before anything starts.
 func TestBatchInADirectoryThatIsNotCommitted(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("it runs a POSIX shell")
+	}
 	dir := t.TempDir()
 	out, err := exec.Command("sh", "-ec", "cd "+dir+"; git init -q; git -c user.name=t -c user.email=t@example.com commit -q --allow-empty -m one; mkdir new").CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -127,7 +128,7 @@ func TestCompletionScripts(t *testing.T) {
 func TestBashCompletes(t *testing.T) {
 	t.Parallel()
 	const library = "/usr/share/bash-completion/bash_completion"
-	if _, err := os.Stat(library); err != nil {
+	if _, err := os.Stat(library); err != nil || runtime.GOOS == "windows" {
 		t.Skip("the package bash-completion is not installed")
 	}
 	w := newWorld()

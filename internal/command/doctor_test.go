@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ func doctorWorld(t *testing.T, release string, env map[string]string) *world {
 // the file open for writing, and the system then refuses to execute it.
 func program(t *testing.T, path, script string) {
 	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("it runs a POSIX shell")
+	}
 	cmd := exec.Command("sh", "-c", `cat >"$1" && chmod 700 "$1"`, "sh", path)
 	cmd.Stdin = strings.NewReader("#!/bin/sh\n" + script + "\n")
 	require.NoError(t, cmd.Run())

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: a guard is this program, found in /proc, and a subreaper.
+
 package osproc
 
 import (

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: locks and processes are looked up in /proc.
+
 package osproc
 
 import (

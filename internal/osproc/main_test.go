@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: the tests start this program by /proc/self/exe.
+
 package osproc
 
 import (

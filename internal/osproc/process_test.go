@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: pidfds, process groups and /proc.
+
 package osproc
 
 import (

@@ -72,7 +72,8 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/search", "internal/textfile", "internal/web", "schema"},
+	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/search", "internal/textfile", "internal/web", "schema",
+		"base", "contrib", "docs", "internal", "scripts"},
 	{"internal/optionfile"},
 	{"protocol"},
 	{"acp", "acp/internal/gen", "internal/jsonshape", "model"},

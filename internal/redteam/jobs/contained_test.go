@@ -1,3 +1,7 @@
+//go:build linux
+
+// Linux: the attack mounts in a namespace.
+
 package jobs
 
 import (

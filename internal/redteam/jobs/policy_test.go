@@ -1,3 +1,7 @@
+//go:build unix
+
+// Unix: what a rule says is compared with what bash does.
+
 package jobs
 
 import (

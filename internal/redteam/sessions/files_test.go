@@ -1,3 +1,7 @@
+//go:build linux
+
+// Linux: the command line of an agent is read from /proc.
+
 package sessions_test
 
 import (

@@ -1,5 +1,7 @@
 //go:build linux
 
+// Linux: processes that left their group are found in /proc.
+
 package sessions_test
 
 import (
