@@ -127,7 +127,7 @@ func TestEventsAreListed(t *testing.T) {
 	levels := map[string]string{}
 	for _, e := range []session.Event{
 		&session.StateChanged{}, &session.WarningIssued{}, &session.CallbackFailed{}, &session.LateAnswer{}, &session.NoiseLine{},
-		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.TurnRetries{}, &session.AuthExpired{},
+		&session.OversizeLine{}, &session.MessagesDropped{}, &session.UnexpectedFrame{}, &session.RepeatedRequest{}, &session.TurnStalled{}, &session.TurnRetries{}, &session.AuthExpired{}, &session.Steered{},
 		&session.BreakerOpened{}, &session.BreakerHalfOpened{}, &session.BreakerReclosed{}, &session.StartHeld{}, &session.Recovering{}, &session.Recovered{}, &session.MirrorPending{}, &session.Mirrored{}, &session.MirrorFailed{},
 		&session.CloudOpened{}, &session.CloudReconnecting{}, &session.CloudLeft{}, &session.RepeatedCall{}, &session.StderrLine{}, &session.ActorFailed{}, &session.Supervision{}, &session.EventsLost{}, &session.Ended{Reason: io.EOF},
 	} {

@@ -20,6 +20,7 @@ type Account struct {
 	bounded bool   // by hand
 	park    parking
 	members []*AccountMember // in the order in which they joined
+	past    accountPast
 }
 
 // parking is the wait for the reset of an exhausted quota. Nothing starts until then;
@@ -65,6 +66,10 @@ type AccountStat struct {
 	Why     string    `json:"parked_why"`   // what the provider said
 	// Changes is the history of Limit: at most the last 100 changes, with their reasons.
 	Changes []AccountChange `json:"changes"`
+	// Work is how Working has changed, at most 720 entries, oldest first. Of changes within 5 s it
+	// has the highest number and the last one. Starvation has at most the last 100 intervals.
+	Work       []AccountWork    `json:"work"`
+	Starvation []AccountStarved `json:"starvation"` // when a job said that the machine is starved
 }
 
 // Account returns the account with the label, which all callers of this runtime share.
@@ -75,7 +80,7 @@ func (rt *Runtime) Account(label string) *Account {
 	defer rt.mu.Unlock()
 	a := rt.accounts[label]
 	if a == nil {
-		a = &Account{label: label}
+		a = &Account{label: label, past: accountPast{clock: rt.sys.Clock().Now}}
 		rt.accounts[label] = a
 	}
 	return a
@@ -99,6 +104,7 @@ func (a *Account) Stat() AccountStat {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AccountStat{Label: a.label, Jobs: len(a.members), Parked: a.park.until, Why: a.park.why, Changes: []AccountChange{}}
+	s.Work, s.Starvation = append([]AccountWork{}, a.past.work...), append([]AccountStarved{}, a.past.starved...)
 	for _, m := range a.members {
 		s.Working += len(m.working)
 		s.Starved = s.Starved || m.starved
@@ -188,6 +194,9 @@ func (m *AccountMember) Leave() {
 	a := m.of
 	a.change(m, func() {
 		a.members = slices.DeleteFunc(a.members, func(o *AccountMember) bool { return o == m })
+		if len(m.working) > 0 {
+			a.past.worked(a.working())
+		}
 		m.wants = false
 		a.starve()
 		if a.park.by == m {
@@ -244,6 +253,7 @@ func (m *AccountMember) Enter(now time.Time, work string) bool {
 		w.epoch = a.pace.epoch
 	}
 	m.working[work] = w
+	a.past.worked(a.working())
 	if a.park.probing {
 		a.park.by, a.park.probe = m, work
 	}
@@ -273,6 +283,14 @@ func (a *Account) room(m *AccountMember, now time.Time) bool {
 		}
 	}
 	return true
+}
+
+// working counts the work of all jobs; mu is held.
+func (a *Account) working() (n int) {
+	for _, m := range a.members {
+		n += len(m.working)
+	}
+	return n
 }
 
 // paced counts the work of jobs with a pace; mu is held.
@@ -309,6 +327,7 @@ func (m *AccountMember) End(now time.Time, work string, well bool) {
 			a.pace.well(now, w.epoch, a.paced() >= a.pace.limit)
 		}
 		delete(m.working, work)
+		a.past.worked(a.working())
 		if a.park.by == m && a.park.probe == work {
 			a.park.by, a.park.probe = nil, ""
 		}
@@ -372,8 +391,10 @@ func (m *AccountMember) Starved(on bool) {
 
 // starve holds the pace while a job says that the machine is starved; mu is held.
 func (a *Account) starve() {
+	starved := slices.ContainsFunc(a.members, func(m *AccountMember) bool { return m.starved })
+	a.past.starves(starved)
 	if a.pace != nil {
-		a.pace.starved = slices.ContainsFunc(a.members, func(m *AccountMember) bool { return m.starved })
+		a.pace.starved = starved
 	}
 }
 

@@ -268,7 +268,8 @@ func TestAnAccountByHand(t *testing.T) {
 	require.False(t, z.Enter(began, "0") && z.Enter(began, "1") && z.Enter(began, "2"))
 	s := a.Stat()
 	require.Equal(t, []string{"2 -> 0: set by hand", "0 -> 7: set by hand", "7 -> 3: other bounds"}, texts(s.Changes))
-	s.Changes = nil
+	require.Empty(t, s.Work, "an account of no runtime")
+	s.Changes, s.Work, s.Starvation = nil, nil, nil
 	require.Equal(t, AccountStat{Label: "me", Limit: 3, Paced: true, Working: 4, Jobs: 3, Waiting: 1, Starved: true}, s)
 	x.Leave()
 	require.False(t, a.Stat().Starved)

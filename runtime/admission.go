@@ -91,7 +91,7 @@ type AdmissionRequest struct {
 	// Job, Task and Attempt say in [SessionTree] what the session works on. They do not change
 	// its place. Package fleet sets them. Default: "", "", 0.
 	Job, Task string
-	Attempt   int
+	Attempt   int // from 1; 0: none
 }
 
 // AdmissionStat is what [Runtime.AdmissionStat] returns. Its JSON form has durations in

@@ -14,7 +14,7 @@ import (
 type History struct {
 	At     time.Time     `json:"at"`      // the end of the last interval, by the runtime's clock
 	StepMS int64         `json:"step_ms"` // the length of each interval
-	Series HistorySeries `json:"series"`
+	Series HistorySeries `json:"series"`  // the values of the intervals
 }
 
 // HistorySeries are values of the same intervals, oldest first. NaN, which is null in JSON, stands
@@ -63,7 +63,7 @@ func (v *HistoryValues) UnmarshalJSON(raw []byte) error {
 // sampleEvery is how often a runtime measures itself.
 const sampleEvery = 10 * time.Second
 
-// What a sample has: the first gauges are the highest of an interval, the others are sums.
+// The values of a sample: the first ones are the highest of an interval, the others are sums.
 const (
 	ofRunning = iota
 	ofGates
@@ -172,7 +172,7 @@ type past struct {
 }
 
 // KeepHistory begins to measure the runtime, every 10 s until Shutdown, for [Runtime.History]. It
-// may be called again. What is kept takes less than 100 KB: 15 minutes by 10 s, 3 hours by the
+// may be called again. The history takes 40 KB: 15 minutes by 10 s, 3 hours by the
 // minute, and a day by 10 minutes.
 func (rt *Runtime) KeepHistory() {
 	p := &rt.history

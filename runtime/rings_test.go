@@ -90,7 +90,7 @@ func TestHistory(t *testing.T) {
 	assert.Len(t, day.Series.Gates, 144)
 	assert.InDelta(t, 1, total(day.Series.Restarts), 1e-9)
 
-	// What is older than the window goes, and what was not measured is null.
+	// Older values than those of the window go, and intervals without a sample are null.
 	w.Pass(20 * time.Minute)
 	h = w.History(15 * time.Minute)
 	assert.Zero(t, total(h.Series.Restarts))

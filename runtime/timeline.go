@@ -28,15 +28,15 @@ type Timeline struct {
 // Span is an interval of a [Timeline]. Those of a kind are in the order of their ends, and those
 // that last are the last ones.
 type Span struct {
-	Name string    `json:"name"`
-	ID   string    `json:"id"`
-	From time.Time `json:"from"`
+	Name string    `json:"name"`        // what it was; see Timeline
+	ID   string    `json:"id"`          // of the turn, the call or the request; empty of a process
+	From time.Time `json:"from"`        // when it began, by the runtime's clock
 	To   time.Time `json:"to,omitzero"` // zero while it lasts
 }
 
 // Mark is an instant of a [Timeline].
 type Mark struct {
-	At    time.Time `json:"at"`
+	At    time.Time `json:"at"`    // when it happened, by the runtime's clock
 	Kind  string    `json:"kind"`  // "death" of the agent, "crash" of an actor, or "steered" by a person
 	Actor string    `json:"actor"` // of a crash: its path, such as fleet/s#1/router#1
 	Why   string    `json:"why"`   // at most 200 characters

@@ -72,14 +72,14 @@ type SessionTree struct {
 	Title string `json:"title"` // Options.Title, or Task
 	// Labels, Job, Task and Attempt are those of the [AdmissionRequest]. Do not change the map.
 	Labels    map[string]string `json:"labels"`
-	Job       string            `json:"job"`
-	Task      string            `json:"task"`
-	Attempt   int               `json:"attempt"`
+	Job       string            `json:"job"`        // id of the job of package fleet; empty: none
+	Task      string            `json:"task"`       // id of the task in it
+	Attempt   int               `json:"attempt"`    // number of the task's attempt, from 1; 0: none
 	Turn      int               `json:"turn"`       // number of turns that have begun, with the one that runs
 	TurnSince time.Time         `json:"turn_since"` // when the turn that runs began; zero: none runs
-	Usage     Usage             `json:"usage"`
-	RSS       int64             `json:"rss"`   // bytes that the agent's processes have in memory; 0: none, or not known. Linux
-	Error     string            `json:"error"` // of a session that has failed, at most 500 characters
+	Usage     Usage             `json:"usage"`      // of the turns that have ended
+	RSS       int64             `json:"rss"`        // bytes that the agent's processes have in memory; 0: none, or not known. Linux
+	Error     string            `json:"error"`      // of a session that has failed, at most 500 characters
 }
 
 const (

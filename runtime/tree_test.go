@@ -240,7 +240,9 @@ func TestTheTreeAsJSON(t *testing.T) {
 		}},
 		Accounts: []runtime.AccountStat{{
 			Label: "claude-1", Limit: 8, Paced: true, Working: 8, Jobs: 2, Waiting: 1, Parked: at.Add(time.Hour), Why: "spent",
-			Changes: []runtime.AccountChange{{At: at.Add(-time.Minute), From: 16, To: 8, Why: "the API is overloaded"}},
+			Changes:    []runtime.AccountChange{{At: at.Add(-time.Minute), From: 16, To: 8, Why: "the API is overloaded"}},
+			Work:       []runtime.AccountWork{{At: at.Add(-time.Hour), Working: 8}},
+			Starvation: []runtime.AccountStarved{{From: at.Add(-time.Hour), To: at.Add(-time.Minute)}},
 		}},
 		Ended: []runtime.SessionTree{{
 			At: at, ID: "gone", State: session.StateFailed, StateSince: at, Opened: at.Add(-time.Hour), Error: "it broke",

@@ -14,7 +14,7 @@ type Usage struct {
 	USD     float64 `json:"usd"`     // US dollars, an estimate of the agent
 	Credits float64 `json:"credits"` // Qoder's
 	Turns   int     `json:"turns"`   // calls of the model and tool results, as protocol.ResultMessage.NumTurns counts them
-	Tokens  Tokens  `json:"tokens"`
+	Tokens  Tokens  `json:"tokens"`  // by class
 }
 
 // Tokens are tokens by class, of all models together.

@@ -80,9 +80,9 @@ type ActorInfo struct {
 	FailedAt time.Time `json:"last_failure_at,omitzero"` // when it failed last
 	// The supervisor of the actor has counted WindowFailures of all its children in the last
 	// WindowMS milliseconds, and gives up above WindowLimit. All three are zero without a failure.
-	WindowFailures int   `json:"window_failures,omitempty"`
-	WindowLimit    int   `json:"window_limit,omitempty"`
-	WindowMS       int64 `json:"window_ms,omitempty"`
+	WindowFailures int   `json:"window_failures,omitempty"` // failures that count now
+	WindowLimit    int   `json:"window_limit,omitempty"`    // the most failures that the supervisor takes
+	WindowMS       int64 `json:"window_ms,omitempty"`       // the time in which failures count, in milliseconds
 	// OldestMS is for how many milliseconds the oldest message of the mailbox has been there, as far
 	// as snapshots have seen it: 0 in the first one that finds it.
 	OldestMS int64 `json:"oldest_ms,omitempty"`
