@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -51,4 +53,42 @@ func ExampleVerify() {
 		fmt.Println(result.Status, result.Text)
 	}
 	// Output: accepted It is 42.
+}
+
+// One program submits a job and decides about it; another one, which may be on another machine,
+// runs its tasks.
+func ExampleShare() {
+	ctx := context.Background()
+	job := fleet.Job{
+		Tasks: []fleet.Task{{ID: "a", Prompt: "Fix the first bug"}, {ID: "b", Prompt: "Fix the second bug"}},
+		Queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Minute}), // contrib/nats has one for many machines
+	}
+	submitted := job
+	submitted.Share = fleet.ShareSubmit
+	submitter, err := fleet.Start(ctx, submitted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := submitter.CancelTask(ctx, "b"); err != nil { // or fleet.Decide, which needs the queue only
+		log.Fatal(err)
+	}
+	worker := job
+	worker.Share = fleet.ShareWork
+	worker.Options = &sdk.Options{Backend: scripted.New()}
+	for result, err := range fleet.Run(ctx, worker) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("the worker:", result.ID, result.Status)
+	}
+	for result, err := range submitter.Results(ctx) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("the submitter:", result.ID, result.Status)
+	}
+	// Unordered output:
+	// the worker: a accepted
+	// the submitter: a accepted
+	// the submitter: b canceled
 }

@@ -99,7 +99,7 @@ func TestATaskThatFailsInAllPrograms(t *testing.T) {
 	})
 }
 
-// What tasks of other programs have used so far counts for the budget, and once.
+// The usage of tasks that other programs run counts for the budget, and once.
 func TestUsageOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
