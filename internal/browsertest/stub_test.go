@@ -38,6 +38,7 @@ type stub struct {
 	tasks     []object
 	approvals []object
 	jobs      []object
+	hosts     []object
 	posts     []string // "path body", in order
 	answers   map[string]int
 	steer     bool
@@ -62,6 +63,7 @@ func serve(t *testing.T, sessions, tasks int) *stub {
 func serveWith(t *testing.T, evil string, sessions, tasks int) *stub {
 	t.Helper()
 	s := &stub{evil: evil, seed: rand.New(rand.NewPCG(20261126, 1)), now: time.Now(), readers: map[chan string]string{}, steer: true, content: true, answers: map[string]int{}, messages: map[string][]object{}}
+	s.hosts = []object{{"id": "", "name": "fleetd", "pid": 4242, "up": true}}
 	s.fill(sessions)
 	if tasks > 0 {
 		s.work(tasks)
@@ -70,7 +72,7 @@ func serveWith(t *testing.T, evil string, sessions, tasks int) *stub {
 	for path, answer := range map[string]func(*http.Request) any{
 		"/api/sessions": s.listed, "/api/tree": s.tree, "/api/history": s.history, "/api/jobs": s.jobList, "/api/jobs/{job}": s.job, "/api/jobs/{job}/tasks": s.taskPage,
 		"/api/jobs/{job}/tasks/{task}/transcript": s.transcript, "/api/approvals": s.asked, "/api/sessions/{id}/messages": s.page, "/api/sessions/{id}/timeline": s.timeline, "/api/sessions/{id}/options": s.options,
-		"/api/hosts": func(*http.Request) any { return []object{{"id": "", "name": "fleetd", "pid": 4242, "up": true}} },
+		"/api/hosts": func(*http.Request) any { return s.hosts },
 	} {
 		mux.HandleFunc("GET /w"+path, func(w http.ResponseWriter, r *http.Request) {
 			s.mu.Lock()

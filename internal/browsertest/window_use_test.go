@@ -189,6 +189,21 @@ func TestUsingTheWindow(t *testing.T) {
 		p.sound(t)
 	})
 
+	t.Run("several hosts", func(t *testing.T) {
+		s := serve(t, 40, 0)
+		s.hosts = []object{{"id": "a-1", "name": hostile, "up": true}, {"id": "b-2", "name": "fleetd 7", "up": true}}
+		for i, o := range s.sessions {
+			o["host"] = []string{"a-1", "b-2"}[i%2]
+		}
+		p := window(t, in, s, "#/sessions?q=billing", ".v-row")
+		p.until(t, `document.querySelectorAll("select.host option").length === 3 && document.querySelector(".v-row .c-host").textContent === "a-1"`)
+		p.inert(t)
+		eval[any](t, p, `void document.querySelector(".v-row").click()`)
+		p.until(t, `location.hash === "#/sessions/6y7evp9o8sye0?host=a-1" && document.querySelector(".msg")`)
+		assert.Positive(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("session=6y7evp9o8sye0&host=a-1")).length`))
+		p.quiet(t)
+	})
+
 	t.Run("login", func(t *testing.T) {
 		s := serve(t, 40, 0)
 		s.locked = true

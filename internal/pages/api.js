@@ -21,7 +21,7 @@ function anchor(at) {
 // Requests. `host` is the host whose pages are open, when there are several.
 let host = new URLSearchParams(location.search).get('host') || '';
 export const hostID = () => host;
-const from = path => host ? path + (path.includes('?') ? '&' : '?') + 'host=' + encodeURIComponent(host) : path;
+const from = path => host && !path.includes('host=') ? path + (path.includes('?') ? '&' : '?') + 'host=' + encodeURIComponent(host) : path;
 async function send(path, init) {
   let res;
   try { res = await fetch(from(path), { cache: 'no-store', credentials: 'same-origin', ...init }); } catch (e) { throw new Refused(0, path + ': the host did not answer'); }
@@ -76,7 +76,9 @@ export async function tree() {
   if (!Object.keys(world.states).length) world.states = Object.fromEntries(t.groups.map(g => [g.state, g.count]));
   return world.tree = t;
 }
-export const session = async id => one(await get('api/tree?session=' + seg(id)));
+export const session = async (id, of) => one(await get('api/tree?session=' + seg(id) + (of ? '&host=' + seg(of) : '')));
+// address is that of a session's page. A session of another host says of which one.
+export const address = s => '#/sessions/' + seg(s.id) + (s.host ? '?host=' + seg(s.host) : '');
 export async function past(window = '15m') {
   const d = await get('api/history?window=' + window), end = ms(d.at) || now(), step = d.step_ms || 10e3, out = {};
   for (const [k, l] of Object.entries(d.series || {})) out[k] = l.map((v, i) => [end - (l.length - 1 - i) * step, v]);
@@ -168,7 +170,7 @@ const on = {
     world.rate = d.rates?.events ?? (lastTick ? taken * 1000 / (t - lastTick) : 0);
     lastTick = t; taken = 0;
   },
-  session(d) { d.rows = (d.sessions || [d]).map(r => row(r, d.at)); if (world.sessions) for (const r of d.rows) world.sessions.set(r.id, r); },
+  session(d) { d.rows = (d.sessions || [d]).filter(r => !host || r.host === host).map(r => row(r, d.at)); if (world.sessions) for (const r of d.rows) world.sessions.set(r.id, r); },
   gone(d) { for (const id of d.ids || []) world.sessions?.delete(id); },
   event(d) { world.events.unshift(d); if (world.events.length > 500) world.events.length = 500; },
   job(d) { const i = world.jobs.findIndex(j => j.job === d.job); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], ...d }; },

@@ -22,8 +22,8 @@ function dress(t) { if (t) document.documentElement.dataset.theme = t; else dele
 function hosts() {
   const name = world.host.name || world.host.program || '';
   if (world.hosts.length < 2) return h('span', { class: 'dim' }, name);
-  const pick = h('select', { class: 'host', 'aria-label': 'Host', on: { change: () => { const u = new URL(location); u.searchParams.set('host', pick.value); location.assign(u); } } }, world.hosts.map(x => h('option', { value: x.id }, (x.name || x.program || x.id) + (x.pid ? ' · ' + x.pid : '') + (x.up === false ? ' · gone' : ''))));
-  pick.value = hostID() || world.host.id || world.hosts[0].id;
+  const pick = h('select', { class: 'host', 'aria-label': 'Host', on: { change: () => { const u = new URL(location); pick.value ? u.searchParams.set('host', pick.value) : u.searchParams.delete('host'); location.assign(u); } } }, h('option', { value: '' }, 'all hosts'), world.hosts.map(x => h('option', { value: x.id }, (x.name || x.id) + (x.up === false ? ' · gone' : ''))));
+  pick.value = hostID();
   return pick;
 }
 function shell() {

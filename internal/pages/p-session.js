@@ -11,7 +11,7 @@ import { Transcript, cost } from './transcript.js';
 export async function load(p) {
   const at = 'api/sessions/' + seg(p.id), none = e => { if (e.status === 401) throw e; return null; };
   watch(p.id);
-  try { const [s, tx, life, options] = await Promise.all([one(p.id), world.content ? get(at + '/messages?limit=200').catch(none) : null, get(at + '/timeline').catch(none), get(at + '/options').catch(none)]); return { s, tx, life, options }; } catch (e) { if (e.status === 404) return null; throw e; }
+  try { const [s, tx, life, options] = await Promise.all([one(p.id, p.host), world.content ? get(at + '/messages?limit=200').catch(none) : null, get(at + '/timeline').catch(none), get(at + '/options').catch(none)]); return { s, tx, life, options }; } catch (e) { if (e.status === 404) return null; throw e; }
 }
 
 function optionTable(o) {
@@ -84,7 +84,7 @@ export default function session(root, p, go, data) {
     tx.pin();
   };
   fill(data.tx);
-  const fresh = calm(async () => { try { Object.assign(s, await one(s.id)); drawHead(); drawActs(); } catch { /* it has ended: the page stays as it was */ } }, 2000);
+  const fresh = calm(async () => { try { Object.assign(s, await one(s.id, p.host)); drawHead(); drawActs(); } catch { /* it has ended: the page stays as it was */ } }, 2000);
   const life = calm(async () => { if (bar) try { bar.set(await get(at + '/timeline')); } catch { /* as above */ } }, 4000);
   const mine = m => { if (tx.none) { tx.none.remove(); tx.none = null; } return m; };
   let n = 0;

@@ -1,6 +1,6 @@
 // The table of sessions.
 import { h, set, put, say, num, usd, dur, clock, exact, state, glyph, roles, words, order, waitLine, waitTitle, empty, plain, spaced, List } from './ui.js';
-import { world, now, sessions as fetched, name } from './api.js';
+import { world, now, sessions as fetched, name, address } from './api.js';
 import { act, head, narrow, rank, calm, kept } from './parts.js';
 
 export const load = () => fetched();
@@ -11,18 +11,19 @@ const part = s => s.wait ? s.wait.limit ? (now() - s.wait.from) / s.wait.limit :
 // anything in it. A column that has nothing in any session is left out.
 const columns = [
   ['state', 'state', '138px', '', s => place[s.state] ?? 99],
-  ['id', 'session', '118px', 'mono id', s => s.id],
+  ['id', 'session', 'minmax(84px,118px)', 'mono id', s => s.id],
   ['title', 'title', 'minmax(150px,1fr)', 'nm', name, s => s.title || Object.keys(s.labels).length],
+  ['host', 'host', '84px', '', s => s.host || '', s => s.host],
   ['backend', 'agent', '48px', '', s => s.backend || '', s => s.backend],
   ['for', 'for', '70px', 'n', s => -Date.parse(s.state_since)],
-  ['waits', 'waits for', 'minmax(176px,.8fr)', 'w', s => -part(s), s => s.wait || s.error || s.partial],
+  ['waits', 'waits for', 'minmax(150px,.8fr)', 'w', s => -part(s), s => s.wait || s.error || s.partial],
   ['turns', 'turns', '46px', 'n', s => -(s.turns || 0), s => s.turns],
   ['usd', 'cost', '62px', 'n', s => -(s.usd || 0), s => s.usd],
   ['restarts', '↻', '26px', 'n', s => -s.restarts],
   ['unread', 'unread', '50px', 'n', s => -s.unread],
 ];
 const sorts = Object.fromEntries(columns.map(c => [c[0], c[4]]));
-const hay = s => s.hay ||= (s.id + ' ' + s.title + ' ' + s.backend + ' ' + Object.entries(s.labels).map(x => x.join('=')).join(' ') + ' ' + (s.dir || '') + ' ' + s.error).toLowerCase();
+const hay = s => s.hay ||= (s.id + ' ' + s.title + ' ' + s.backend + ' ' + Object.entries(s.labels).map(x => x.join('=')).join(' ') + ' ' + (s.dir || '') + ' ' + (s.host || '') + ' ' + s.error).toLowerCase();
 
 export default function sessions(root, p, go) {
   const all = () => world.sessions ? [...world.sessions.values()] : [];
@@ -32,7 +33,7 @@ export default function sessions(root, p, go) {
   const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'States' }), count = h('span', { class: 'dim n', role: 'status' });
   const hdr = h('div', { class: 'srow shead', role: 'row' });
   const list = new List({
-    id: 'list', label: 'Sessions', cols: 10, head: () => hdr, height: () => narrow() ? 56 : 32, open: s => { kept.last = s.id; go('#/sessions/' + encodeURIComponent(s.id)); },
+    id: 'list', label: 'Sessions', cols: 10, head: () => hdr, height: () => narrow() ? 56 : 32, open: s => { kept.last = s.id; go(address(s)); },
     row: () => {
       const r = h('div', { class: 'srow' }, shown.map(c => h('span', { class: c[3] + ' c-' + c[0], role: 'gridcell' })));
       r.c = Object.fromEntries(shown.map((c, i) => [c[0], r.children[i]]));
@@ -49,9 +50,10 @@ export default function sessions(root, p, go) {
         if (r.a) {
           const l = Object.entries(s.labels);
           say(r.a, name(s)); say(r.l, l[0]?.[1] || ''); r.l.hidden = !l.length;
-          r.a.href = '#/sessions/' + encodeURIComponent(s.id);
+          r.a.href = address(s);
           r.l.title = plain(l.map(x => x.join('=')).join('\n'));
         }
+        if (c.host) { say(c.host, s.host || 'this one'); c.host.title = plain(s.host || ''); }
         if (c.backend) say(c.backend, s.backend || '');
         if (c.turns) say(c.turns, s.turns == null ? '·' : num(s.turns));
         if (c.usd) say(c.usd, s.usd == null ? '·' : usd(s.usd));

@@ -86,6 +86,7 @@ export class Transcript {
     this.seq = m.seq;
     if (m.seq != null) this.end(m.seq);
     if (m.type === 'restart') return this.row('cutline r-recover', at, glyph('recover'), h('span', {}, m.text));
+    if (m.type === 'result' && c === undefined) return m.error || m.is_error ? this.row('cutline r-bad', at, glyph('bad'), h('span', {}, 'The turn has failed: ' + asText(m.result || m.subtype))) : null;
     if (m.type === 'note' || m.type === 'cut') return this.row('cutline r-' + (m.error ? 'bad' : 'rest'), at, glyph(m.error ? 'bad' : 'rest'), h('span', {}, m.text || bytes(m.bytes || 0) + ' are left out here; the file has them.'));
     const role = m.message?.role || m.type;
     if (typeof c === 'string') role === 'assistant' ? prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), c) : c && this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, c));
