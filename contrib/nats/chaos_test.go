@@ -33,13 +33,13 @@ func (c *clustered) killing(t *testing.T, every time.Duration) (stop func() (kil
 			assert.NoError(t, c.all[i].Process.Kill())
 			_ = c.all[i].Wait()
 			time.Sleep(1500 * time.Millisecond)
-			c.start(t, i)
+			c.start(t, i) //nolint:testifylint // it ends the test's killing, too
 		}
 	}()
 	return func() int { close(end); return <-ended }
 }
 
-// promises are what callers were told by the queue.
+// promises are what the queue has answered.
 type promises struct {
 	mu      sync.Mutex
 	fences  map[uint64]string

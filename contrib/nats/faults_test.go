@@ -112,7 +112,7 @@ func TestFaultsFromSeeds(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			h := &history{t: t, net: &faults{rand: rand.New(rand.NewPCG(uint64(seed), 1))}} //nolint:gosec // it is to be the same each time
+			h := &history{t: t, net: &faults{rand: rand.New(rand.NewPCG(uint64(seed), 1))}}
 			cfg := Config{Job: job(), TTL: time.Minute, deletable: true}
 			for range 3 {
 				nc, err := nats.Connect("", nats.InProcessServer(s))

@@ -89,7 +89,7 @@ func (q *Queue) holding(ctx context.Context, l queue.Lease, was uint64) (uint64,
 // left is what the holders before the lease with that fence have left of a task. The mirror knows
 // it if it has read all that came before.
 func (q *Queue) left(ctx context.Context, task string, fence uint64) (starts int, note json.RawMessage, err error) {
-	r, all := q.mirror.noteOf(task, fence)
+	r, all := q.mirror.noteOf(ctx, task, fence)
 	if !all || r.seq != 0 && r.note == nil {
 		if r, err = q.read(ctx, q.noteSubject(task)); err != nil {
 			return 0, nil, err
@@ -140,11 +140,27 @@ func (m *mirror) note(task string, r record) {
 	}
 }
 
-// noteOf is the last note of a task, and whether it is known to be the last one before a message.
-func (m *mirror) noteOf(task string, seq uint64) (r record, all bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.notes[task], m.err == nil && m.seq+1 >= seq
+// noteOf is the last note of a task, and whether it is known to be the last one before a message. The
+// stream brings that message, too: it is waited for, which costs no request.
+func (m *mirror) noteOf(ctx context.Context, task string, seq uint64) (r record, all bool) {
+	patience := time.NewTimer(50 * time.Millisecond)
+	defer patience.Stop()
+	for over := false; ; {
+		m.mu.Lock()
+		r, all = m.notes[task], m.err == nil && m.seq+1 >= seq
+		news, ended := m.news, m.err != nil
+		m.mu.Unlock()
+		if all || over || ended {
+			return r, all
+		}
+		select {
+		case <-news:
+		case <-patience.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+	}
 }
 
 // Decide implements queue.Queue. The id has 256 bytes at most.
