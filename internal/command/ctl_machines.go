@@ -270,7 +270,7 @@ func (s *settings) showRemote(ctx context.Context, c *console, q queue.Queue, e 
 	if s.asJSON {
 		var value any = v.Snapshot
 		if command == "approvals" {
-			value = v.Approvals
+			value = append([]fleet.Approval{}, v.Approvals...)
 		}
 		text, err := asJSONText(value)
 		if err != nil {

@@ -219,3 +219,41 @@ func TestSteering(t *testing.T) {
 	assert.Zero(t, start(t, "batch", "--attach", "s", "--nats", url, "--out", again).exit(t))
 	assert.Equal(t, fleet.Accepted, results(t, again)["t7"].Status)
 }
+
+// Calls that no rule decides wait at the worker, and are answered from another program.
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	_, url := first(t, "-j", "2")
+	dir := t.TempDir()
+	file, script, out := filepath.Join(dir, "tasks.jsonl"), filepath.Join(dir, "script.yaml"), filepath.Join(dir, "out")
+	require.NoError(t, os.WriteFile(file, []byte("{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\"}\n"), 0o600))
+	call := `  - {match: %s, steps: [{tool_use: {name: Bash, input: {command: make %s}, result: "ran"}}, {text: ended}]}` + "\n"
+	require.NoError(t, os.WriteFile(script, []byte("turns:\n"+fmt.Sprintf(call, "one", "x")+fmt.Sprintf(call, "two", "y")), 0o600))
+	batch := start(t, "batch", file, "--nats", url, "--agent", "scripted:"+script, "--id", "asks", "--approvals", "--out", out)
+	batch.await(t, "job asks: the servers have it")
+	ctl := func(words ...string) string {
+		return run(t, append([]string{"ctl", "--nats", url, "asks"}, words...)...)
+	}
+	var calls []fleet.Approval
+	for began := time.Now(); len(calls) < 2; {
+		require.Less(t, time.Since(began), 40*time.Second, "no call waits")
+		calls = nil
+		require.NoError(t, json.Unmarshal([]byte(ctl("approvals", "--json")), &calls))
+	}
+	ids := map[string]string{}
+	for _, c := range calls {
+		ids[c.Task] = c.ID
+	}
+	ctl("allow", ids["a"])
+	ctl("deny", ids["b"][:8], "not", "today")
+	batch.exit(t)
+	got := results(t, out)
+	assert.Zero(t, got["a"].Denied)
+	assert.Equal(t, 1, got["b"].Denied)
+	if assert.Len(t, got["b"].Denials, 1) {
+		assert.Contains(t, got["b"].Denials[0].Reason, "not today")
+	}
+	assert.Contains(t, ctl("approvals"), "no call waits")
+	again := start(t, "ctl", "--nats", url, "asks", "allow", ids["a"])
+	assert.Equal(t, 1, again.exit(t))
+}
