@@ -69,10 +69,16 @@ func ListenWith(h http.Handler, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{listener: listener, http: http.Server{
+	return NewServer(h, listener), nil
+}
+
+// NewServer returns a server for a listener of the program's. The handler checks each request
+// itself: everybody who reaches the listener can ask it.
+func NewServer(h http.Handler, l net.Listener) *Server {
+	return &Server{listener: l, http: http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(io.Discard, "", 0), // of clients that leave early
-	}}, nil
+	}}
 }
 
 func open(cfg *Config) (net.Listener, error) {

@@ -97,6 +97,7 @@ curl -N $api/sessions/ID/events
 curl -d text='And now?' $api/sessions/ID/messages
 curl -d allow=true $api/approvals/ID
 curl $api/sessions $api/metrics
+xdg-open $api/window/ # its pages; log in with the token
 curl -X POST $api/sessions/ID/interrupt; curl -X DELETE $api/sessions/ID
 `
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/inspect/ui"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -57,7 +58,10 @@ func (s *service) routes(token string) http.Handler {
 			}
 		})
 	}
-	return inspect.Access{Token: token}.Protect(mux)
+	all := http.NewServeMux()
+	all.Handle("/", inspect.Access{Token: token}.Protect(mux))
+	all.Handle("/window/", ui.Handler(s.rt, ui.Config{Access: inspect.Access{Token: token, Content: true, Steer: true}}))
+	return all
 }
 
 // create opens a session, which lives until it is deleted or fails.

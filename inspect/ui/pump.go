@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -43,10 +44,11 @@ type pump struct {
 	births []birth
 	ends   map[string]*session.Ended // of sessions whose end was not sent yet
 
-	rows map[string]*row // of the beat alone
-	over []string        // sessions that have ended since the pump began; of the beat alone
-	n    int             // beats so far
-	seen jobsSeen        // of the beat alone
+	rows  map[string]*row // of the beat alone
+	other map[string]*row // of other hosts, by host and id; of the beat alone
+	over  []string        // sessions that have ended since the pump began; of the beat alone
+	n     int             // beats so far
+	seen  jobsSeen        // of the beat alone
 }
 
 func (w *Window) pump(outer context.Context) {
@@ -213,6 +215,7 @@ func (p *pump) beat(ctx context.Context) {
 	p.flush(ctx)
 	p.born(ctx)
 	if p.n%beats == 0 {
+		p.look(ctx)
 		p.tick()
 		p.seen.look(ctx, p.w)
 	}
@@ -329,13 +332,26 @@ type rates struct {
 	Skipped int `json:"skipped"` // of these, INFO and above that were not sent: there were too many
 }
 
+// all are the rows of all hosts.
+func (p *pump) all() iter.Seq2[string, *row] {
+	return func(yield func(string, *row) bool) {
+		for _, rows := range []map[string]*row{p.rows, p.other} {
+			for id, r := range rows { //troupe:maporder the reader counts, and sorts what it keeps
+				if !yield(id, r) {
+					return
+				}
+			}
+		}
+	}
+}
+
 func (p *pump) tick() {
 	f := tickFrame{At: p.w.clock.Now(), States: map[string]int{}, Waits: []*wait{}}
 	p.mu.Lock()
 	f.Rates.Events = p.events
 	p.events, p.shown = 0, 0
 	p.mu.Unlock()
-	for _, r := range p.rows {
+	for _, r := range p.all() {
 		f.States[r.State.String()]++
 		if r.Wait != nil && r.Wait.LimitMS > 0 {
 			f.Waits = append(f.Waits, r.Wait.of(r))

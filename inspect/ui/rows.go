@@ -97,8 +97,9 @@ func (w *wait) compare(other *wait, now time.Time) int {
 	return cmp.Or(cmp.Compare(used(other), used(w)), strings.Compare(w.Session, other.Session))
 }
 
-func (w *Window) sessions(rw http.ResponseWriter, _ *http.Request, _ caller) {
+func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
 	list := slices.Concat(w.rt.Outline(), w.rt.Ended())
+	others := rowsOf(w.others.ask(r.Context(), w))
 	all := struct {
 		At       time.Time `json:"at"`
 		Sessions []row     `json:"sessions"`
@@ -106,6 +107,7 @@ func (w *Window) sessions(rw http.ResponseWriter, _ *http.Request, _ caller) {
 	for i := range list {
 		all.Sessions[i] = rowOf(&list[i])
 	}
+	all.Sessions = append(all.Sessions, others...)
 	writeJSON(rw, all)
 }
 
@@ -131,6 +133,12 @@ func urgency(s session.State) int {
 // tree answers with groups of sessions and the rest of the tree, or with one session.
 func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 	if id := r.URL.Query().Get("session"); id != "" {
+		if report, ok := w.asked(rw, r); ok {
+			if report != nil {
+				w.elsewhere(rw, report, id)
+			}
+			return
+		}
 		s := w.rt.Session(id)
 		if s == nil {
 			missing(rw, "session")
@@ -144,14 +152,32 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 		refuse(rw, err)
 		return
 	}
-	tree := report.Tree
+	host, tree := report.Host, merged(w.others.ask(r.Context(), w), &report.Tree)
+	if other, ok := w.asked(rw, r); ok {
+		if other == nil {
+			return
+		}
+		host, tree = other.Host, other.Tree
+	}
+	groups := groupsOf(tree.Sessions)
 	tree.Sessions = []runtime.SessionTree{}
 	tree.Ended = tree.Ended[:min(len(tree.Ended), groupSize)]
 	writeJSON(rw, struct {
 		Host   inspect.Host `json:"host"`
 		Tree   runtime.Tree `json:"tree"` // without sessions
 		Groups []group      `json:"groups"`
-	}{report.Host, tree, groupsOf(report.Tree.Sessions)})
+	}{host, tree, groups})
+}
+
+// elsewhere answers with a session of another host.
+func (w *Window) elsewhere(rw http.ResponseWriter, report *inspect.Report, id string) {
+	for i := range report.Tree.Sessions {
+		if report.Tree.Sessions[i].ID == id {
+			writeJSON(rw, &report.Tree.Sessions[i])
+			return
+		}
+	}
+	missing(rw, "session")
 }
 
 func groupsOf(all []runtime.SessionTree) []group {
@@ -195,14 +221,4 @@ func (w *Window) greeting(from caller, seq int64) hello {
 
 func (w *Window) hello(rw http.ResponseWriter, _ *http.Request, from caller) {
 	writeJSON(rw, w.greeting(from, 0))
-}
-
-func (w *Window) hosts(rw http.ResponseWriter, _ *http.Request, _ caller) {
-	type host struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		PID  int    `json:"pid"`
-		Up   bool   `json:"up"`
-	}
-	writeJSON(rw, []host{{Name: program(), PID: os.Getpid(), Up: true}})
 }

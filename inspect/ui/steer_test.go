@@ -118,6 +118,7 @@ func TestEachChange(t *testing.T) {
 	closed := cfg
 	closed.Access.Steer = false
 	readonly := serve(t, ui.Handler(rt, closed)).enter("jon")
+	p.follow("", func(f frame) bool { return f.kind == "tick" }) // from here on the window reads events
 	for _, c := range []struct {
 		path, body string
 		status     int
@@ -237,7 +238,7 @@ func TestTwoPeopleAnswer(t *testing.T) {
 	}
 	assert.Equal(t, http.StatusOK, a.status)
 	assert.Equal(t, http.StatusConflict, b.status)
-	assert.JSONEq(t, a.text, b.text, "the second is told what the first has said")
+	assert.JSONEq(t, a.text, b.text, "the second learns what the first has said")
 	var first struct {
 		Who, Reason string
 		Allow       bool

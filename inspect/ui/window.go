@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,6 +23,9 @@ type Config struct {
 	// Desk has calls of tools that wait for a person at this window, besides those of Jobs.
 	// Default: no calls.
 	Desk *Desk
+	// Hosts returns other programs, whose sessions are shown besides those of the runtime, for
+	// reading. It is called each second while a page is open. Default: no other programs.
+	Hosts func(context.Context) ([]Host, error)
 }
 
 // Window is the handler of the pages. It works at any path: relative addresses are all that
@@ -38,6 +42,7 @@ type Window struct {
 	books   books
 	answers answers
 	lives   lives
+	others  others
 	mux     *http.ServeMux
 }
 
@@ -64,6 +69,8 @@ func (w *Window) routes() {
 	read("/api/hosts", w.hosts)
 	read("/api/tree", w.tree)
 	read("/api/sessions", w.sessions)
+	read("/api/history", w.history)
+	read("/api/sessions/{session}/options", w.withContent(w.options))
 	read("/api/jobs", w.jobs)
 	read("/api/jobs/{job}", w.job)
 	read("/api/jobs/{job}/tasks", w.tasks)

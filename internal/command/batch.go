@@ -215,6 +215,9 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	}
 	progress.begin(h)
 	defer s.openControl(c, h)()
+	if rt, ok := s.opts.Runtime.(*runtime.Runtime); ok {
+		defer s.openWindow(c, rt, h)()
+	}
 	w := &batchWatch{h: h, c: c, over: make(chan struct{})}
 	go w.watch(p.signals)
 	var failed error

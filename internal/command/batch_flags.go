@@ -143,6 +143,7 @@ func batchOutputFlags() []flagSpec {
 		{name: "json", help: "print what summary.json has in place of the summary; not with --dry-run and --estimate", set: on(func(s *settings) *bool { return &s.asJSON })},
 		{name: "quiet", short: "q", help: "print only the summary and errors", set: on(func(s *settings) *bool { return &s.quiet })},
 		{name: "inspect", help: "show the sessions to troupe ps, troupe top and troupe mcp; so does the variable TROUPE_INSPECT=1", set: on(func(s *settings) *bool { return &s.inspect })},
+		{name: "ui", help: "show the job in a browser while it runs, on a free port of this machine: prints an address that lets one browser in, which may then read all and steer the job", set: on(func(s *settings) *bool { return &s.window.open })},
 		{name: "no-control", help: "open no socket in --out for troupe ctl", set: on(func(s *settings) *bool { return &s.batch.noControl })},
 		helpFlag(),
 	}

@@ -15,13 +15,14 @@ import (
 
 // flagSpec is a flag of a command.
 type flagSpec struct {
-	name   string
-	short  string // one letter, or ""
-	arg    string // what its value is called; "" for a switch
-	help   string
-	option string // the field of sdk.Options that it sets, or ""
-	set    func(s *settings, value string) error
-	values []string // all that set takes, if they are few
+	name     string
+	short    string // one letter, or ""
+	arg      string // what its value is called; "" for a switch
+	optional bool   // the value may be left out, and has to be joined with =
+	help     string
+	option   string // the field of sdk.Options that it sets, or ""
+	set      func(s *settings, value string) error
+	values   []string // all that set takes, if they are few
 }
 
 // helpFlag is for the lists of flags: [cobra] shows the help.
@@ -57,7 +58,9 @@ type givenFlag struct {
 
 // Set implements [pflag.Value].
 func (f *flagValue) Set(value string) error {
-	if f.arg == "" {
+	if f.optional && value == switched {
+		value = ""
+	} else if f.arg == "" {
 		if value != switched {
 			return &usageError{fmt.Sprintf("--%s takes no value", f.name), "write it without =" + value}
 		}
@@ -87,7 +90,7 @@ func (f *flagValue) String() string {
 func addFlags(to *pflag.FlagSet, specs []flagSpec, s *settings) {
 	for _, spec := range specs {
 		f := to.VarPF(&flagValue{spec, s}, spec.name, spec.short, spec.help)
-		if spec.arg == "" {
+		if spec.arg == "" || spec.optional {
 			f.NoOptDefVal = switched
 		}
 	}

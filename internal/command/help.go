@@ -108,7 +108,9 @@ func writeFlag(b *strings.Builder, f flagSpec) {
 	if f.short != "" {
 		head = "  -" + f.short + ", --" + f.name
 	}
-	if f.arg != "" {
+	if f.optional {
+		head += "[=" + f.arg + "]"
+	} else if f.arg != "" {
 		head += " " + f.arg
 	}
 	if len(head) > column-2 {

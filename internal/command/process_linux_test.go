@@ -32,6 +32,7 @@ func TestProcesses(t *testing.T) {
 	t.Run("acp", b.testACP)
 	t.Run("acp and back", b.testACPRoundTrip)
 	t.Run("signals to a batch", b.testBatchSignals)
+	t.Run("the window of a batch", b.testBatchWindow)
 	t.Run("ctl after kill -9 of a batch", b.testCtlAfterKill)
 }
 

@@ -27,6 +27,7 @@ type settings struct {
 	output     string
 	partial    bool
 	quiet      bool
+	window     windowSettings
 	inspect    bool   // open the socket that troupe ps finds
 	socket     string // of troupe ps; "" for all in the default directory
 	asJSON     bool

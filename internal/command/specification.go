@@ -39,7 +39,7 @@ type specFlag struct {
 
 // Flags of troupe batch with --nats that stay here, since they say what this program does.
 func localFlags() []string {
-	own := []string{"format", "template", "set", "id", "out", "events", "quiet", "json", "help", "dry-run", "no-control", "inspect", "agent", "detach", "attach", "lease", "host-label"}
+	own := []string{"format", "template", "set", "id", "out", "events", "quiet", "json", "help", "dry-run", "no-control", "inspect", "ui", "agent", "detach", "attach", "lease", "host-label"}
 	for _, f := range serverFlags() {
 		own = append(own, f.name)
 	}

@@ -25,8 +25,9 @@ Shows the sessions that troupe ps lists, and looks again each second.
 
 Without a terminal it prints once what troupe ps prints.
 
-With --cluster it shows all workers that share jobs, and these jobs.
-`, groups: []flagGroup{{"Flags", viewFlags(false)}, {"Many machines", append([]flagSpec{
+With --cluster it shows all workers that share jobs, and these jobs. With --ui it shows the sessions
+in a browser, and prints an address that lets one browser in.
+`, groups: []flagGroup{{"Flags", append(viewFlags(false), windowFlags()...)}, {"Many machines", append([]flagSpec{
 		{name: "cluster", help: "show the workers of --nats in place of the sessions of this machine", set: on(func(s *settings) *bool { return &s.machines.cluster })},
 	}, serverFlags()...)}}}
 }
@@ -43,6 +44,12 @@ func topCommand(ctx context.Context, p process, c *console, s *settings) int {
 	}
 	if s.gave("nats") {
 		return c.usage(&usageError{"--nats is for --cluster", "add --cluster"})
+	}
+	if s.window.open {
+		return topWindow(ctx, p, c, s)
+	}
+	if s.window.content || s.window.steer {
+		return c.usage(&usageError{"--ui-content and --ui-steer are for --ui", "add --ui"})
 	}
 	if !p.stdoutTTY || !p.stdinTTY || p.getenv("TERM") == "dumb" {
 		return s.list(ctx, c)

@@ -1,0 +1,132 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os/user"
+
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/control"
+	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/inspect/ui"
+	"github.com/agent-troupe/troupe/runtime"
+)
+
+// openWindow opens the pages of the job on a free port of this machine, if they are wanted,
+// and prints an address that lets one browser in.
+func (s *settings) openWindow(c *console, rt *runtime.Runtime, h *fleet.Handle) (end func()) {
+	if !s.window.open {
+		return func() {}
+	}
+	jobs := []ui.Job{control.Job(h, s.batch.job.Out)}
+	w := ui.Handler(rt, ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job { return jobs }})
+	// The window lets in who has its code; that of the server is for other handlers.
+	server, err := inspect.ListenWith(w, inspect.Config{Address: "127.0.0.1:0", Token: rand.Text()})
+	if err != nil {
+		c.note("--ui: %v", err)
+		return w.Close
+	}
+	return serveWindow(c, w, server, "http://"+server.Addr()+"/")
+}
+
+// serveWindow serves a window, and prints the address of one login.
+func serveWindow(c *console, w *ui.Window, server *inspect.Server, base string) (end func()) {
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := server.Serve(); err != nil {
+			c.note("%v", err)
+		}
+	}()
+	c.note("window, for one login: %s", w.Login(base, loginName()))
+	return func() {
+		w.Close()
+		_ = server.Close()
+		<-served
+	}
+}
+
+// loginName is the name that events have for the user of this program.
+func loginName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
+}
+
+// windowFlags are those of the pages of all programs.
+func windowFlags() []flagSpec {
+	return []flagSpec{
+		{name: "ui", arg: "HOST:PORT", optional: true, help: "show them in a browser, on a free port of this machine or, with =HOST:PORT, there. Beyond this machine it needs the variable " + envWindowToken, set: func(s *settings, value string) error {
+			s.window.open, s.window.at = true, value
+			return nil
+		}},
+		{name: "ui-content", help: "with --ui: show prompts, answers and transcripts, too", set: on(func(s *settings) *bool { return &s.window.content })},
+		{name: "ui-steer", help: "with --ui: let its pages change what they can", set: on(func(s *settings) *bool { return &s.window.steer })},
+	}
+}
+
+// envWindowToken is the variable with the token of --ui=HOST:PORT.
+const envWindowToken = "TROUPE_UI_TOKEN"
+
+// windowSettings are those of --ui.
+type windowSettings struct {
+	open, content, steer bool
+	at                   string // HOST:PORT; "" for a free port of this machine
+}
+
+// topWindow is troupe top --ui.
+func topWindow(ctx context.Context, p process, c *console, s *settings) int {
+	rt, err := runtime.New(runtime.Config{})
+	if err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	defer func() { _ = rt.Shutdown(context.WithoutCancel(ctx)) }()
+	at, token := s.window.at, p.getenv(envWindowToken)
+	host, _, err := net.SplitHostPort(at)
+	if at != "" && err != nil {
+		return c.usage(&usageError{fmt.Sprintf("--ui=%s is not HOST:PORT", at), "write --ui=127.0.0.1:8080, or --ui alone"})
+	}
+	beyond := at != "" && host != "localhost" && !net.ParseIP(host).IsLoopback()
+	access := inspect.Access{Token: token, Content: s.window.content, Steer: s.window.steer}
+	if beyond && host != "" {
+		access.Hosts = []string{host}
+	}
+	switch {
+	case beyond && len(token) < minWindowToken:
+		return c.usage(&usageError{
+			fmt.Sprintf("--ui=%s is beyond this machine, where everybody in the network can reach it", at),
+			fmt.Sprintf("set %s to at least %d characters that cannot be guessed", envWindowToken, minWindowToken),
+		})
+	case beyond:
+		c.note("--ui=%s has no TLS: whoever is between can read the token and what the pages show, and act with it. Put a proxy with TLS before it, or use ssh -L", at)
+	case at == "":
+		at = "127.0.0.1:0"
+	}
+	w := ui.Handler(rt, ui.Config{Access: access, Hosts: s.windowHosts})
+	listener, err := net.Listen("tcp", at)
+	if err != nil {
+		w.Close()
+		return c.usage(&usageError{problem: "--ui: " + err.Error()})
+	}
+	end := serveWindow(c, w, inspect.NewServer(w, listener), "http://"+listener.Addr().String()+"/")
+	<-ctx.Done()
+	end()
+	return exitOK
+}
+
+// minWindowToken is the least length of a token.
+const minWindowToken = 16
+
+// windowHosts are the programs of this user that show their sessions.
+func (s *settings) windowHosts(context.Context) ([]ui.Host, error) {
+	sockets, err := s.find()
+	hosts := make([]ui.Host, len(sockets))
+	for i, socket := range sockets {
+		hosts[i] = ui.Socket(socket)
+	}
+	return hosts, err
+}

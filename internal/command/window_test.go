@@ -1,0 +1,23 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// TestTopWindowBeyondThisMachine needs a token.
+func TestTopWindowBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	for args, says := range map[string]string{
+		"--ui=0.0.0.0:0":         envWindowToken,
+		"--ui=:0":                envWindowToken,
+		"--ui=example.invalid:0": envWindowToken,
+		"--ui=8080":              "HOST:PORT",
+		"--ui-steer":             "add --ui",
+	} {
+		w := newWorld()
+		assert.Equal(t, exitUsage, w.run("top", args), args)
+		assert.Contains(t, w.err.String(), says, args)
+	}
+}
