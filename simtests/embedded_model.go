@@ -274,8 +274,9 @@ func (m *mind) extends(r *modeltest.Request) {
 	ms := w.loops
 	from, session, of := m.origin(r)
 	before := ms.last[from]
+	whole := ""
 	if ms.edges[from] != edges { // a compaction was between the two: the prefix begins anew
-		before = ""
+		before, whole = "", before
 	}
 	ms.last[r.User], ms.edges[r.User] = now, edges
 	m.session = session
@@ -285,6 +286,9 @@ func (m *mind) extends(r *modeltest.Request) {
 	w.mu.Unlock()
 	if wrong != "" {
 		w.Errorf("%s", wrong)
+	}
+	if whole != "" && strings.HasPrefix(now, whole) {
+		w.Errorf("compacted: request %d of session %s has all that the one before the compaction had", r.N, r.User)
 	}
 	before = strings.TrimSuffix(strings.TrimSuffix(before, "]}"), `"}`) // a question that was not answered may have grown
 	if rest, ok := strings.CutPrefix(now, before); !ok || rest != "" && before != "" && !strings.ContainsAny(rest[:1], `,]"\\`) {

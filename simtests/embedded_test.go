@@ -200,7 +200,12 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 		o.SDKMCPServers = []*sdk.MCPServer{s.shop(w)}
 	}
 	if e.Tools != nil {
-		o.SDKMCPServers, o.MCPServers = nil, map[string]sdk.MCPServerConfig{"shop": {Command: "shop-server"}}
+		server := sdk.MCPServerConfig{Command: "shop-server"}
+		if w.Rand().IntN(3) == 0 { // a person is asked despite the rule
+			server.Tools = []session.MCPToolPolicy{{Name: "buy", PermissionPolicy: session.AlwaysAsk}}
+			o.AllowedTools = []string{"mcp__shop__buy"}
+		}
+		o.SDKMCPServers, o.MCPServers = nil, map[string]sdk.MCPServerConfig{"shop": server}
 	}
 	if w.Rand().IntN(4) == 0 {
 		o.MaxBudgetUSD = sdk.Some(0.0004 * float64(1+w.Rand().IntN(12)))

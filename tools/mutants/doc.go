@@ -5,6 +5,7 @@
 //	go run ./tools/mutants                     # draw, and try all of them: hours on two cores
 //	go run ./tools/mutants -list               # only draw, and print where they are
 //	go run ./tools/mutants -only 'machine/life.go' -histories 200
+//	go run ./tools/mutants -of loop -n 60      # the embedded agent, and its simulations
 //	go run ./tools/mutants -sample             # those of sample.txt, by simulations alone: a minute
 //
 // A mutant is one place and one operator: a case that is dropped, a condition that is negated,

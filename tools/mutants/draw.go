@@ -23,6 +23,43 @@ type area struct {
 	share int      // of each hundred
 }
 
+// subject is code that is broken, and the simulations that should notice.
+type subject struct {
+	areas       []area
+	simulations []simulation
+}
+
+// subjectOf is the subject with a name, of the flag -of.
+func subjectOf(name string) (subject, error) {
+	switch name {
+	case "runtime":
+		return subject{areas(), simulations()}, nil
+	case "loop":
+		return subject{loopAreas(), loopSimulations()}, nil
+	}
+	return subject{}, fmt.Errorf("-of %q: there are runtime and loop", name)
+}
+
+// loopAreas are those of the embedded agent: what decides about calls of the model and of tools, and
+// what is in the log.
+func loopAreas() []area {
+	return []area{
+		{"loop", []string{"agent/embedded"}, []string{
+			"agent/embedded/loop.go", "agent/embedded/call*.go", "agent/embedded/failure.go", "agent/embedded/fallback.go", "agent/embedded/usage.go",
+			"agent/embedded/tools.go", "agent/embedded/gate.go", "agent/embedded/check.go", "agent/embedded/rewind.go", "agent/embedded/checkpoint.go", "agent/embedded/session.go", "agent/embedded/control.go",
+		}, 30},
+		{"log and compaction", []string{"agent/embedded"}, []string{
+			"agent/embedded/log.go", "agent/embedded/frames.go", "agent/embedded/compact.go", "agent/embedded/space.go", "agent/embedded/noticed.go",
+		}, 25},
+		{"sub-agents and MCP servers", []string{"agent/embedded", "agent"}, []string{
+			"agent/embedded/subagent.go", "agent/embedded/crew.go", "agent/embedded/mcp*.go", "agent/subagents.go", "agent/sidechain.go", "agent/servers.go",
+		}, 20},
+		{"engine", []string{"agent"}, []string{
+			"agent/engine.go", "agent/lane.go", "agent/tool*.go", "agent/turn.go", "agent/history.go", "agent/stored.go", "agent/tasks.go", "agent/strand.go", "agent/live.go", "agent/compact.go",
+		}, 25},
+	}
+}
+
 func areas() []area {
 	return []area{
 		{"machine", []string{"actors/machine"}, nil, 26},
@@ -44,25 +81,30 @@ func (a area) has(s *Site) bool {
 	})
 }
 
-func allDirs() (dirs []string) {
-	for _, a := range areas() {
+func (j subject) dirs() (dirs []string) {
+	for _, a := range j.areas {
 		dirs = append(dirs, a.dirs...)
 	}
-	return dirs
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // executed says which lines of the areas each simulation executes.
-type executed []map[string][]cover.ProfileBlock
+type executed struct {
+	sims   []simulation
+	blocks []map[string][]cover.ProfileBlock // of each
+}
 
 // coverage runs the simulations, with so many histories in all. 0: what an earlier run has left
 // in the directory is taken.
-func coverage(ctx context.Context, root, dir string, histories int) (executed, error) {
-	patterns := make([]string, 0, len(allDirs()))
-	for _, d := range allDirs() {
+func (j subject) coverage(ctx context.Context, root, dir string, histories int) (executed, error) {
+	dirs := j.dirs()
+	patterns := make([]string, 0, len(dirs))
+	for _, d := range dirs {
 		patterns = append(patterns, "./"+d)
 	}
 	bin := filepath.Join(dir, "covered.test")
-	var all executed
+	all := executed{sims: j.simulations}
 	if histories == 0 {
 		err := all.read(dir)
 		return all, err
@@ -70,14 +112,14 @@ func coverage(ctx context.Context, root, dir string, histories int) (executed, e
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-cover", "-covermode=set", "-coverpkg="+strings.Join(patterns, ","), "-o", bin, "./simtests")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the simulations with coverage: %w\n%s", err, out)
+		return executed{}, fmt.Errorf("build the simulations with coverage: %w\n%s", err, out)
 	}
-	for i, sim := range simulations() {
+	for i, sim := range j.simulations {
 		run := exec.CommandContext(ctx, bin, "-test.run="+sim.pattern(), "-test.coverprofile="+profile(dir, i), "-test.timeout=10m")
 		run.Dir = filepath.Join(root, "simtests")
 		run.Env = append(os.Environ(), fmt.Sprintf("TROUPE_SEEDS=%d", max(1, histories*sim.share/100)))
 		if out, err := run.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w\n%s", sim.name, err, out)
+			return executed{}, fmt.Errorf("%s: %w\n%s", sim.name, err, out)
 		}
 	}
 	err := all.read(dir)
@@ -88,7 +130,7 @@ func profile(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("
 
 // read reads the profiles.
 func (x *executed) read(dir string) error {
-	for i := range simulations() {
+	for i := range x.sims {
 		profiles, err := cover.ParseProfiles(profile(dir, i))
 		if err != nil {
 			return err
@@ -97,15 +139,15 @@ func (x *executed) read(dir string) error {
 		for _, p := range profiles {
 			of[strings.TrimPrefix(p.FileName, module)] = p.Blocks
 		}
-		*x = append(*x, of)
+		x.blocks = append(x.blocks, of)
 	}
 	return nil
 }
 
 // by is the simulations that execute a site.
 func (x executed) by(s *Site) (all []simulation) {
-	for i, sim := range simulations() {
-		if ran(x[i][s.File], s) {
+	for i, sim := range x.sims {
+		if ran(x.blocks[i][s.File], s) {
 			all = append(all, sim)
 		}
 	}
@@ -128,9 +170,9 @@ func ran(blocks []cover.ProfileBlock, s *Site) bool {
 
 // draw chooses n mutants by a seed: each area gets its share, in which every site that is
 // executed is as likely as every other.
-func draw(all []*Site, x executed, seed uint64, n int) []*Site {
+func (j subject) draw(all []*Site, x executed, seed uint64, n int) []*Site {
 	var drawn []*Site
-	for _, a := range areas() {
+	for _, a := range j.areas {
 		var of []*Site
 		for _, s := range all {
 			if a.has(s) {

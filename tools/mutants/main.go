@@ -38,6 +38,7 @@ type options struct {
 	again     bool
 	work      string
 	units     bool
+	of        subject
 }
 
 func flags() (options, error) {
@@ -54,10 +55,14 @@ func flags() (options, error) {
 	flag.BoolVar(&o.again, "again", false, "draw none: try those of the file of results again that simulations have not found")
 	flag.BoolVar(&o.units, "units", true, "try those that live on unit tests, too")
 	flag.StringVar(&o.work, "work", "", "the `directory` for the copy of the tree and what is built, which is kept. Default: a temporary one")
+	of := flag.String("of", "runtime", "what is broken: runtime, or loop, which is the embedded agent")
 	only := flag.String("only", "", "only mutants whose key matches the `expression`")
 	flag.Parse()
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, err
+	}
+	if o.of, err = subjectOf(*of); err != nil {
 		return o, err
 	}
 	return o, nil
@@ -77,7 +82,7 @@ func run(ctx context.Context) error {
 		}
 		defer func() { _ = os.RemoveAll(o.work) }()
 	}
-	all, err := sites(o.root, allDirs())
+	all, err := sites(o.root, o.of.dirs())
 	if err != nil {
 		return err
 	}
@@ -102,11 +107,11 @@ func chosen(ctx context.Context, o options, all []*Site) ([]*Site, error) {
 	if o.again {
 		return recorded(o.results, all)
 	}
-	x, err := coverage(ctx, o.root, o.work, o.covered)
+	x, err := o.of.coverage(ctx, o.root, o.work, o.covered)
 	if err != nil {
 		return nil, err
 	}
-	return draw(all, x, o.seed, o.n), nil
+	return o.of.draw(all, x, o.seed, o.n), nil
 }
 
 // try plants the mutants and tries them.
@@ -119,7 +124,7 @@ func try(ctx context.Context, o options, all, drawn []*Site) error {
 	if err := errors.Join(os.RemoveAll(tree), copyTree(o.root, tree), plant(tree, inOrder(all, drawn), number)); err != nil {
 		return err
 	}
-	b := &bench{dir: tree, bins: o.work, limit: 3 * time.Minute, built: map[string]*unit{}, plain: map[string]string{}}
+	b := &bench{of: o.of, dir: tree, bins: o.work, limit: 3 * time.Minute, built: map[string]*unit{}, plain: map[string]string{}}
 	t, err := newTable(o, drawn)
 	if err != nil {
 		return err

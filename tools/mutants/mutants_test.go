@@ -138,7 +138,7 @@ func TestDraw(t *testing.T) {
 // The files name mutants that are still there, and an equivalent one has its argument.
 func TestFilesFit(t *testing.T) {
 	t.Parallel()
-	all, err := sites(filepath.Join("..", ".."), allDirs())
+	all, err := sites(filepath.Join("..", ".."), subject{areas: append(areas(), loopAreas()...)}.dirs())
 	require.NoError(t, err)
 	sample, err := sampled(all)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestFinish(t *testing.T) {
 	lives := &table{drawn: []*Site{s}, fates: map[string]Fate{s.Key: {}}}
 	require.NoError(t, lives.finish(options{}))
 	require.ErrorContains(t, lives.finish(options{sample: true}), s.Key)
-	found := &table{drawn: []*Site{s}, fates: map[string]Fate{s.Key: {By: "reach"}}, same: map[string]string{s.Key: "nothing can notice"}}
+	found := &table{of: subject{simulations: simulations()}, drawn: []*Site{s}, fates: map[string]Fate{s.Key: {By: "reach"}}, same: map[string]string{s.Key: "nothing can notice"}}
 	require.ErrorContains(t, found.finish(options{}), s.Key)
 	found.same = nil
 	require.NoError(t, found.finish(options{sample: true}))

@@ -100,10 +100,11 @@ type table struct {
 	only  *regexp.Regexp
 	seed  uint64
 	same  map[string]string
+	of    subject
 }
 
 func newTable(o options, drawn []*Site) (*table, error) {
-	t := &table{drawn: drawn, fates: map[string]Fate{}, file: o.results, again: o.again, only: o.only, seed: o.seed}
+	t := &table{drawn: drawn, fates: map[string]Fate{}, file: o.results, again: o.again, only: o.only, seed: o.seed, of: o.of}
 	var err error
 	if t.same, err = equivalents(); err != nil || t.file == "" {
 		return t, err
@@ -131,7 +132,7 @@ func newTable(o options, drawn []*Site) (*table, error) {
 // sample of all.
 func (t *table) left() (all []*Site) {
 	for _, s := range t.drawn {
-		if f, done := t.fates[s.Key]; t.only.MatchString(s.Key) && (!done || t.again && !bySimulation(f)) {
+		if f, done := t.fates[s.Key]; t.only.MatchString(s.Key) && (!done || t.again && !t.of.found(f)) {
 			all = append(all, s)
 		}
 	}
@@ -139,8 +140,8 @@ func (t *table) left() (all []*Site) {
 	return all
 }
 
-func bySimulation(f Fate) bool {
-	return slices.ContainsFunc(simulations(), func(s simulation) bool { return s.name == f.By })
+func (j subject) found(f Fate) bool {
+	return slices.ContainsFunc(j.simulations, func(s simulation) bool { return s.name == f.By })
 }
 
 // note takes what became of a mutant.
@@ -182,7 +183,7 @@ func (t *table) finish(o options) error {
 			continue
 		}
 		counts := []*count{sum, in(byOp, s.Op)}
-		for _, a := range areas() {
+		for _, a := range t.of.areas {
 			if a.has(s) {
 				counts = append(counts, in(byArea, a.name))
 			}
@@ -197,7 +198,7 @@ func (t *table) finish(o options) error {
 		for _, c := range counts {
 			c.drawn++
 			switch {
-			case bySimulation(f):
+			case t.of.found(f):
 				c.sim++
 			case f.By != "":
 				c.unit++
@@ -215,7 +216,7 @@ func (t *table) finish(o options) error {
 		}
 	}
 	fmt.Println("| | mutants | equivalent | found by simulations | by unit tests only | live |\n|---|---|---|---|---|---|")
-	for _, a := range areas() {
+	for _, a := range t.of.areas {
 		row(a.name, byArea[a.name])
 	}
 	for _, op := range operators() {

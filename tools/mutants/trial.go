@@ -48,11 +48,25 @@ func simulations() []simulation {
 	}
 }
 
+// loopSimulations are those of the embedded agent.
+func loopSimulations() []simulation {
+	return []simulation{
+		{"calm worlds", []string{"TestEmbeddedInACalmWorld", "TestCompactionInACalmWorld", "TestSubagentsInACalmWorld", "TestAnMCPServerInACalmWorld"}, 5, false},
+		{"sessions", []string{"TestPlantedBugsOfEmbedded"}, 25, false},
+		{"compactions", []string{"TestPlantedBugsOfCompaction"}, 20, false},
+		{"sub-agents", []string{"TestPlantedBugsOfSubagents"}, 15, false},
+		{"servers", []string{"TestPlantedBugsOfServers"}, 10, false},
+		{"checks", []string{"TestPlantedBugsOfChecks"}, 10, false},
+		{"rewinds", []string{"TestPlantedBugsOfRewinds"}, 10, false},
+		{"web", []string{"TestEmbeddedOnTheWeb"}, 5, false},
+	}
+}
+
 // order is the simulations that execute a mutant, with those first that know its code.
-func order(s *Site) (all []simulation) {
+func (j subject) order(s *Site) (all []simulation) {
 	sims := s.sims
 	if sims == nil {
-		sims = simulations()
+		sims = j.simulations
 	}
 	ofFleet := strings.HasPrefix(s.File, "fleet/")
 	for _, first := range []bool{true, false} {
@@ -67,6 +81,7 @@ func order(s *Site) (all []simulation) {
 
 // bench is a copy of the tree with the mutants in it, and the tests that are built there.
 type bench struct {
+	of    subject
 	dir   string // of the copy
 	bins  string // of the test programs
 	limit time.Duration
@@ -162,7 +177,7 @@ func (b *bench) simulate(ctx context.Context, s *Site, n, from, histories int) (
 		return Fate{}, err
 	}
 	changed := "same"
-	for _, sim := range order(s) {
+	for _, sim := range b.of.order(s) {
 		env := []string{fmt.Sprintf("TROUPE_SEEDS=%d", max(1, (histories-from)*sim.share/100))}
 		if from > 0 {
 			env = append(env, fmt.Sprintf("TROUPE_SIM_SEED=%d", max(1, from*sim.share/100)))
@@ -270,6 +285,8 @@ func testsOf(file string) []string {
 	switch {
 	case dir == "fleet/journal":
 		return []string{dir, "fleet"}
+	case dir == "agent":
+		return []string{dir, "agent/embedded"}
 	case strings.HasPrefix(dir, "actors/"):
 		return []string{dir, "actors"}
 	}
