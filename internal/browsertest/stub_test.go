@@ -312,7 +312,7 @@ func (s *stub) tree(r *http.Request) any {
 	accounts, breakers := []object{}, []object{}
 	if len(s.jobs) > 0 {
 		accounts = []object{
-			{"label": "claude 3f9c12", "limit": 48, "paced": true, "fixed": true, "working": 47, "jobs": 1, "waiting": 1, "starved": false, "parked_until": "0001-01-01T00:00:00Z", "parked_why": "", "changes": changes},
+			{"label": "claude 3f9c12", "limit": 48, "paced": true, "fixed": true, "working": 47, "jobs": 1, "waiting": 1, "starved": false, "parked_until": "0001-01-01T00:00:00Z", "parked_why": "", "changes": changes, "work": []object{{"at": s.ago(90 * time.Minute), "working": 18}, {"at": s.ago(60 * time.Minute), "working": 34}, {"at": s.ago(9 * time.Minute), "working": 47}}, "starvation": []object{{"from": s.ago(50 * time.Minute), "to": s.ago(45 * time.Minute)}, {"from": s.ago(2 * time.Minute)}}},
 			{"label": "claude team-b", "limit": 12, "paced": true, "working": 0, "jobs": 2, "waiting": 2, "parked_until": stamp(s.now.Add(43 * time.Minute)), "parked_why": "5-hour window is spent; resets 13:24", "changes": []object{{"at": s.ago(83 * time.Minute), "from": 8, "to": 12, "why": "4 rounds went well"}, {"at": s.ago(40 * time.Minute), "from": 12, "to": 6, "why": "the API is overloaded: 429"}, {"at": s.ago(15 * time.Minute), "from": 6, "to": 12, "why": "6 rounds went well"}}},
 			{"label": s.evil, "limit": 0, "working": 311, "jobs": 0, "waiting": 0, "starved": true, "parked_until": "0001-01-01T00:00:00Z", "parked_why": s.evil, "changes": []object{}},
 		}

@@ -81,7 +81,7 @@ var pages = []struct{ route, ready, shows string }{
 	{"#/sessions/x55hostile0ne", ".msg", "window.hit=1"},
 	{"#/jobs/errors-1.24", ".v-row", "errors-1.24"},
 	{"#/approvals", ".aitem", "auth-middleware"},
-	{"#/accounts", ".acc", "claude team-b"},
+	{"#/accounts", ".acc .band", "claude team-b"},
 }
 
 // TestWindow looks at the pages of the window in a browser.
