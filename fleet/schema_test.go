@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -98,6 +99,13 @@ func generated(t *testing.T) map[string]*jsonschema.Schema {
 		"journal": {},
 	}
 	kinds := fleet.JournalKinds()
+	for _, name := range []string{"approvals.go", "on_accept.go", "resume.go"} {
+		source, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^\tkind[A-Z]\w* += "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			require.Contains(t, kinds, found[1], "JournalKinds has each kind of record")
+		}
+	}
 	kinds["header"] = reflect.TypeFor[journal.Header]()
 	zero := 0.0
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {

@@ -59,17 +59,50 @@ func values(t *testing.T, path string) (all []any) {
 	return all
 }
 
+func resolved(t *testing.T, text []byte) *jsonschema.Resolved {
+	t.Helper()
+	var s jsonschema.Schema
+	require.NoError(t, json.Unmarshal(text, &s))
+	r, err := s.Resolve(nil)
+	require.NoError(t, err)
+	return r
+}
+
+// withoutRequired is a schema for what earlier releases have written: keys are added, and a missing one
+// is the zero value.
+func withoutRequired(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var v any
+	require.NoError(t, json.Unmarshal(text, &v))
+	var strip func(v any)
+	strip = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if _, list := v["required"].([]any); list {
+				delete(v, "required")
+			}
+			for _, of := range v {
+				strip(of)
+			}
+		case []any:
+			for _, of := range v {
+				strip(of)
+			}
+		}
+	}
+	strip(v)
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return raw
+}
+
 // Every example's and every recorded file keeps to its schema, and files that people write in YAML
 // name theirs for editors.
 func TestFilesKeepToTheirSchemas(t *testing.T) {
 	t.Parallel()
-	schemas, count := map[string]*jsonschema.Resolved{}, map[string]int{}
+	schemas, earlier, count := map[string]*jsonschema.Resolved{}, map[string]*jsonschema.Resolved{}, map[string]int{}
 	for _, name := range schema.Names() {
-		var s jsonschema.Schema
-		require.NoError(t, json.Unmarshal(schema.JSON(name), &s))
-		resolved, err := s.Resolve(nil)
-		require.NoError(t, err)
-		schemas[name] = resolved
+		schemas[name], earlier[name] = resolved(t, schema.JSON(name)), resolved(t, withoutRequired(t, schema.JSON(name)))
 	}
 	named := regexp.MustCompile(`(?m)^(?:# yaml-language-server: \$schema=|\$schema: )(\S+)$`)
 	for _, top := range []string{"../../examples", "../../internal/command/testdata", "../../sdk/testdata", "testdata"} {
@@ -83,7 +116,11 @@ func TestFilesKeepToTheirSchemas(t *testing.T) {
 			}
 			for _, v := range values(t, path) {
 				count[name]++
-				assert.NoError(t, schemas[name].Validate(v), "%s: %v", path, v)
+				by := schemas[name]
+				if top == "testdata" {
+					by = earlier[name]
+				}
+				assert.NoError(t, by.Validate(v), "%s: %v", path, v)
 			}
 			if filepath.Ext(path) != ".yaml" {
 				return nil
