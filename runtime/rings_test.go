@@ -100,6 +100,6 @@ func TestHistory(t *testing.T) {
 	assert.Contains(t, string(raw), `"running":[null,null`)
 	var again runtime.History
 	require.NoError(t, json.Unmarshal(raw, &again))
-	assert.Equal(t, measured(day.Series.Restarts)[0], measured(again.Series.Restarts)[0])
+	assert.InDelta(t, total(day.Series.Restarts), total(again.Series.Restarts), 1e-9)
 	assert.Len(t, again.Series.Running, 144)
 }
