@@ -52,6 +52,8 @@ func (in steered) step(m *machine, out []effect) []effect {
 	case n.state == nodeClaims:
 		n.later = append(n.later, in)
 		return out
+	case m.shared() && !in.ordered && in.reply == nil && (n.state != nodeOver || n.status != Skipped):
+		return out // it was requeued meanwhile
 	case m.shared() && !in.ordered:
 		if in.what == steerRequeue || n.state != nodeOver {
 			op := opCancel
@@ -101,7 +103,8 @@ func (m *machine) requeueTo(n *node, number int, out []effect) []effect {
 	switch {
 	case n.state == nodeOver, n.state == nodeRuns, n.begun():
 		out = m.requeue(n, out)
-	default:
+	default: // it did not begin here: what others have noted is of another ticket
+		n.reset()
 		out = append(out, requeued{id: n.id})
 	}
 	n.requeued = number
