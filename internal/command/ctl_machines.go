@@ -211,7 +211,7 @@ func look(ctx context.Context, q queue.Queue, e *JobEntry) (*remoteView, error) 
 	for _, ticket := range at {
 		id, requeued, _ := strings.Cut(ticket, "#")
 		n, _ := strconv.Atoi(requeued)
-		t := v.task(tickets[ticket], id, n)
+		t := v.task(tickets[ticket], id)
 		i, known := place[id]
 		switch {
 		case !known:
@@ -232,8 +232,8 @@ func look(ctx context.Context, q queue.Queue, e *JobEntry) (*remoteView, error) 
 	return v, nil
 }
 
-// task is a task of the queue. number is how often it was requeued.
-func (v *remoteView) task(change queue.Change, id string, number int) fleet.TaskInfo {
+// task is a task of the queue.
+func (v *remoteView) task(change queue.Change, id string) fleet.TaskInfo {
 	t := fleet.TaskInfo{ID: id, State: fleet.TaskQueued}
 	var note fleet.TaskNote
 	if len(change.Note) > 0 && json.Unmarshal(change.Note, &note) == nil {
