@@ -4,7 +4,7 @@
 // sessions keep more than 2 MiB and a tenth of the heap before.
 //
 //	go run ./bench/crowd -sessions 10000
-//	go run ./bench/crowd -sessions 10000 -passive -most 17
+//	go run ./bench/crowd -sessions 10000 -passive -most 18
 //	go run ./bench/crowd -sessions 50 -callbacks 1200 -answer 8192
 package main
 
