@@ -48,9 +48,6 @@ func topCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if s.window.open {
 		return topWindow(ctx, p, c, s)
 	}
-	if s.window.content || s.window.steer {
-		return c.usage(&usageError{"--ui-content and --ui-steer are for --ui", "add --ui"})
-	}
 	if !p.stdoutTTY || !p.stdinTTY || p.getenv("TERM") == "dumb" {
 		return s.list(ctx, c)
 	}

@@ -63,8 +63,6 @@ func windowFlags() []flagSpec {
 			s.window.open, s.window.at = true, value
 			return nil
 		}},
-		{name: "ui-content", help: "with --ui: show prompts, answers and transcripts, too", set: on(func(s *settings) *bool { return &s.window.content })},
-		{name: "ui-steer", help: "with --ui: let its pages change what they can", set: on(func(s *settings) *bool { return &s.window.steer })},
 	}
 }
 
@@ -73,8 +71,8 @@ const envWindowToken = "TROUPE_UI_TOKEN"
 
 // windowSettings are those of --ui.
 type windowSettings struct {
-	open, content, steer bool
-	at                   string // HOST:PORT; "" for a free port of this machine
+	open bool
+	at   string // HOST:PORT; "" for a free port of this machine
 }
 
 // topWindow is troupe top --ui.
@@ -91,11 +89,13 @@ func topWindow(ctx context.Context, p process, c *console, s *settings) int {
 		return c.usage(&usageError{fmt.Sprintf("--ui=%s is not HOST:PORT", at), "write --ui=127.0.0.1:8080, or --ui alone"})
 	}
 	beyond := at != "" && host != "localhost" && !net.ParseIP(host).IsLoopback()
-	access := inspect.Access{Token: token, Content: s.window.content, Steer: s.window.steer}
-	if beyond && host != "" {
+	access := inspect.Access{Token: token}
+	if beyond {
 		access.Hosts = []string{host}
 	}
 	switch {
+	case at != "" && (host == "" || net.ParseIP(host).IsUnspecified()):
+		return c.usage(&usageError{fmt.Sprintf("--ui=%s does not say by which name or address browsers come, and no other is let in", at), "write that one, as in --ui=10.0.0.7:8080"})
 	case beyond && len(token) < minWindowToken:
 		return c.usage(&usageError{
 			fmt.Sprintf("--ui=%s is beyond this machine, where everybody in the network can reach it", at),

@@ -10,11 +10,12 @@ import (
 func TestTopWindowBeyondThisMachine(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
-		"--ui=0.0.0.0:0":         envWindowToken,
-		"--ui=:0":                envWindowToken,
+		"--ui=0.0.0.0:0":         "by which name",
+		"--ui=[::]:0":            "by which name",
+		"--ui=:0":                "by which name",
+		"--ui=10.1.2.3:0":        envWindowToken,
 		"--ui=example.invalid:0": envWindowToken,
 		"--ui=8080":              "HOST:PORT",
-		"--ui-steer":             "add --ui",
 	} {
 		w := newWorld()
 		assert.Equal(t, exitUsage, w.run("top", args), args)
