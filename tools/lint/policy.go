@@ -72,7 +72,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 // other. An entry stands for everything below it, or, when another entry lies
 // below it, for itself alone.
 var layers = [...][]string{
-	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/search", "internal/textfile", "internal/web", "schema",
+	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/pages", "internal/search", "internal/textfile", "internal/web", "schema",
 		"base", "contrib", "docs", "internal", "scripts"},
 	{"internal/optionfile"},
 	{"protocol"},
@@ -122,6 +122,7 @@ var alone = map[string][]string{
 	"base/jsonscan":        {},
 	"internal/hostgit":     {},
 	"internal/search":      {},
+	"internal/pages":       {},
 	"internal/textfile":    {},
 	"internal/web":         {},
 	"schema":               {},
