@@ -25,7 +25,7 @@ func TestTimeOfAJob(t *testing.T) {
 // A column stands in the table if a row has something in it.
 func TestColumns(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 8rem 4fr"}, columnsOf([]*TaskResult{{Attempts: make([]Attempt, 1), Verdict: &Verdict{}}}))
-	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 8rem 6rem 6rem 6rem 6rem 6rem 6rem 4fr", Time: true, Cost: true, Tries: true, Requeued: true, Rounds: true, Denied: true},
+	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 7rem 4fr"}, columnsOf([]*TaskResult{{Attempts: make([]Attempt, 1), Verdict: &Verdict{}}}))
+	assert.Equal(t, columns{Grid: "minmax(8rem,2fr) 7rem 5rem 5rem 5rem 5rem 5rem 5rem 4fr", Time: true, Cost: true, Tries: true, Requeued: true, Rounds: true, Denied: true},
 		columnsOf([]*TaskResult{{Attempts: make([]Attempt, 2), Usage: Usage{Credits: 1, Wall: 1}}, {Requeued: 1, Denied: 1, Verdict: &Verdict{Rounds: 1}}}))
 }

@@ -56,7 +56,9 @@ func (p *peers) join(name string, share fleet.Share, tasks []fleet.Task, change 
 	}
 	h, err := fleet.Start(p.t.Context(), job)
 	require.NoError(p.t, err)
+	p.mu.Lock()
 	p.handles[name], p.results[name] = h, map[string]fleet.TaskResult{}
+	p.mu.Unlock()
 	p.all.Go(func() {
 		for r, err := range h.Results(p.t.Context()) {
 			p.mu.Lock()
@@ -89,6 +91,9 @@ func (p *peers) agree() map[string]fleet.TaskResult {
 	for _, name := range names[1:] {
 		require.Len(p.t, p.results[name], len(first), name)
 		for id, r := range p.results[name] {
+			if r.Status == fleet.Skipped && first[id].Status == fleet.Skipped {
+				continue // each program finds that out itself, and the queue keeps the first
+			}
 			for _, of := range []struct{ want, got any }{
 				{first[id].Status, r.Status},
 				{first[id].Fence, r.Fence},
@@ -241,12 +246,11 @@ func TestOrdersThatAreRefused(t *testing.T) {
 		p := newPeers(t, memory())
 		p.join("one", fleet.ShareAll, tasks(2))
 		time.Sleep(90 * time.Second)
-		over := "t0"
-		if len(p.results["one"]) == 1 {
-			for id := range p.results["one"] {
-				over = id
-			}
-		}
+		p.mu.Lock()
+		ended := slices.Collect(maps.Keys(p.results["one"]))
+		p.mu.Unlock()
+		require.Len(t, ended, 1)
+		over := ended[0]
 		require.ErrorIs(t, p.order(fleet.Order{Op: "cancel", Task: over}), fleet.ErrTaskOver)
 		require.ErrorIs(t, p.handles["one"].CancelTask(t.Context(), over), fleet.ErrTaskOver)
 		for _, op := range []string{"cancel", "requeue"} {

@@ -29,7 +29,8 @@ func Script(modules ...string) string {
 
 // Report is the script of report.html: the charts, the groups and the transcripts of a job.
 func Report() string {
-	return Script("ui.js", "charts.js", "limits.js", "charts-job.js", "tasks.js", "transcript.js", "report.js")
+	return "(() => {\n'use strict';\n" + Text("report-rows.js") + "if (document.body) {\n" +
+		Script("ui.js", "charts.js", "limits.js", "charts-job.js", "tasks.js", "transcript.js", "report.js") + "}\n})();\n"
 }
 
 // Text is the content of a file. A name that is not there is a mistake of the caller, and panics.
