@@ -329,7 +329,10 @@ func (n lapsed) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n knows) note(m *machine, _ time.Time, out []effect) []effect {
-	k := known{old: m.knows(n.ticket, n.worker, n.fence)}
+	// A task that is not known may be among the inputs that wait. Then its result is looked at
+	// in its turn: one that is dropped here does not come again.
+	id, _ := splitTicket(n.ticket)
+	k := known{old: m.nodes[id] != nil && m.knows(n.ticket, n.worker, n.fence)}
 	if t := m.named(n.ticket); t != nil {
 		k.bare = m.rules.share == ShareWork && len(t.dependents) == 0
 	}
