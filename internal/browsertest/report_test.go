@@ -40,7 +40,10 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("there is no chromium on this machine; TROUPE_BROWSER=require makes that a failure")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+	profile, err := os.MkdirTemp("", "troupe-browser-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // a helper process of the browser may still write
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile))
 	alloc, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc, chromedp.WithErrorf(func(string, ...any) {})) // it does not know each event of a newer browser

@@ -173,7 +173,7 @@ const on = {
   session(d) { d.rows = (d.sessions || [d]).filter(r => !host || r.host === host).map(r => row(r, d.at)); if (world.sessions) for (const r of d.rows) world.sessions.set(r.id, r); },
   gone(d) { for (const id of d.ids || []) world.sessions?.delete(id); },
   event(d) { world.events.unshift(d); if (world.events.length > 500) world.events.length = 500; },
-  job(d) { const i = world.jobs.findIndex(j => j.job === d.job); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], ...d }; },
+  job(d) { const i = world.jobs.findIndex(j => j.job === d.job); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], paused: false, parked: null, stop: null, ...d }; },
   approval(d) { const l = world.approvals; if (l && !l.some(a => a.id === d.id)) { l.push(d); l.sort(older); } },
   decided(d) { settled(d.id, d); },
   resync() { world.sessions = null; world.approvals = null; },

@@ -132,7 +132,7 @@ export default function job(root, p, go, data) {
     title: s.job, search: find,
     async resync() { s = await get(at).catch(() => s); cursor = ''; more(); },
     tick(type, d) {
-      if (type === 'job' && d.job === s.job) { s = { ...s, ...d }; named(); drawFacts(); charted(); }
+      if (type === 'job' && d.job === s.job) { s = { ...s, paused: false, parked: null, stop: null, ...d }; named(); drawFacts(); charted(); }
       if (type === 'task' && d.job === s.job) { for (const t of d.tasks || []) byID.set(t.id, task({ ...byID.get(t.id), ...t })); table(); charted(); }
       if (type === 'tick') { drawFacts(); drawRun(); tbl.refresh(); if (++n % 20 === 0) { get(at).then(x => { s = x; charted(); }, () => {}); } }
     },
