@@ -54,7 +54,7 @@ type Approval struct {
 	HoldUntil time.Time `json:"hold_until,omitzero"`
 	// Rule is the rule of the policy that asks, as it was written, RuleList its list (ask), and
 	// RuleFrom where it is, such as "Options.Policy.Ask[2]". Without a rule RuleFrom is
-	// "Policy.Default: ask", or empty where there is no policy. Reason explains it in words.
+	// "Policy.Default: ask". It is empty without a policy. Reason explains it in words.
 	Rule     string `json:"rule,omitempty"`
 	RuleList string `json:"rule_list,omitempty"`
 	RuleFrom string `json:"rule_from,omitempty"`

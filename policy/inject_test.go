@@ -251,7 +251,7 @@ func TestHarmlessInjectionsInARealShell(t *testing.T) {
 			cmd := exec.Command(shell, "-c", strings.ReplaceAll(harmless.script, "%s", "echo hi"))
 			cmd.Env, cmd.Dir = []string{"PATH=" + dir}, dir
 			out, err := cmd.CombinedOutput()
-			if err == nil || name != "zsh" || !strings.Contains(string(out), "parse error") { // where } is a word of its own everywhere
+			if err == nil || name != "zsh" || !strings.Contains(string(out), "parse error") { // zsh reads every } as the end of a block
 				require.NoError(t, err, "%s: %q\n%s", name, harmless.script, out)
 				assert.Regexp(t, "^hi", string(out), "%s: %q", name, harmless.script)
 			}

@@ -98,7 +98,7 @@ func (q *Queue) left(ctx context.Context, task string, fence uint64) (starts int
 	return r.starts, r.text(), nil
 }
 
-// text is a copy of a note; nil: there is no note.
+// text is a copy of a note, and nil without one.
 func (r record) text() json.RawMessage {
 	if len(r.note) == 0 {
 		return nil

@@ -24,7 +24,7 @@ func encode(v any) ([]byte, error) {
 	return shown.JSON(raw), err
 }
 
-// missing answers that there is no such thing.
+// missing answers 404 and names what was asked for.
 func missing(w http.ResponseWriter, what string) {
 	http.Error(w, "there is no "+what+" with this id, or it has ended", http.StatusNotFound)
 }

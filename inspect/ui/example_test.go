@@ -11,7 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// A service mounts the window below a path. Without the token, or a login, there is no data.
+// A service mounts the window below a path. It answers with data only to a token or a login.
 func ExampleHandler() {
 	rt, err := runtime.New(runtime.Config{})
 	if err != nil {
