@@ -75,20 +75,18 @@ func ExampleShare() {
 	worker := job
 	worker.Share = fleet.ShareWork
 	worker.Options = &sdk.Options{Backend: scripted.New()}
-	for result, err := range fleet.Run(ctx, worker) {
+	for _, err := range fleet.Run(ctx, worker) { // the results of its own tasks
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("the worker:", result.ID, result.Status)
 	}
-	for result, err := range submitter.Results(ctx) {
+	for result, err := range submitter.Results(ctx) { // all of them
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("the submitter:", result.ID, result.Status)
+		fmt.Println(result.ID, result.Status)
 	}
 	// Unordered output:
-	// the worker: a accepted
-	// the submitter: a accepted
-	// the submitter: b canceled
+	// a accepted
+	// b canceled
 }
