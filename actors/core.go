@@ -193,7 +193,7 @@ func (k *Core) lifeConfig(limits *session.Limits) machine.LifeConfig {
 		Backend:   k.cfg.Dialect.Name(), Program: k.program,
 		InterruptGrace: o.InterruptGrace, FlushGrace: o.Graces.Flush, Recovery: k.recoveryConfig(o),
 		PassivateAfter: o.PassivateAfter, Transient: !o.PersistSession.Or(true),
-		Consumer: limits.Consumer, Start: max(limits.Start, 0), Interrupt: interrupt(k.cfg.Dialect, limits.Control, true), AuthExpired: k.cfg.Dialect.Traits().AuthExpiredExit,
+		Consumer: limits.Consumer, Start: max(limits.Start, 0), Interrupt: k.cfg.interrupt(k.cfg.Dialect, limits.Control, true), AuthExpired: k.cfg.Dialect.Traits().AuthExpiredExit,
 	}
 }
 
@@ -250,7 +250,7 @@ func (k *Core) routingConfig(limits *session.Limits) machine.Config {
 	traits := d.Traits()
 	return machine.Config{
 		Rules: (*rules)(k), Limits: limits, Discard: o.Discard, Traced: k.cfg.Trace != nil, Mirrored: k.cfg.Mirror != nil,
-		Stall: max(limits.Stall, 0), StallKill: limits.StallKill, Retry: max(limits.Retry, 0), Interrupt: interrupt(d, limits.Control, false),
+		Stall: max(limits.Stall, 0), StallKill: limits.StallKill, Retry: max(limits.Retry, 0), Interrupt: k.cfg.interrupt(d, limits.Control, false),
 		ErrorCodeKey: traits.ErrorCodeKey, Quiet: traits.QuietBeforeEOF,
 		ResultAfterCancelled: traits.ResultAfterCancelled, RepeatsInit: traits.RepeatsSystemInit,
 		ProveGates: hooks.Proves(d, o.Hooks),

@@ -3,6 +3,7 @@ package actors
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +19,9 @@ type Host struct {
 	System *kernel.System
 	Budget *user.Budget
 
-	answer atomic.Pointer[answer] // the last one to initialize
+	answer atomic.Pointer[answer]            // the last one to initialize
+	list   atomic.Pointer[[]string]          // the last one that was shared
+	calls  [2]atomic.Pointer[machine.Called] // the last ones that interrupt
 }
 
 // answer is an answer to initialize, and the capabilities in it.
@@ -42,6 +45,28 @@ func (h *Host) keep(text []byte) ([]byte, []string) {
 		h.answer.Store(last)
 	}
 	return last.text, last.capabilities
+}
+
+// shared is a list equal to this one: the last one, while sessions have equal ones.
+func (h *Host) shared(list []string) []string {
+	if last := h.list.Load(); last != nil && slices.Equal(*last, list) {
+		return *last
+	}
+	h.list.Store(&list)
+	return list
+}
+
+// interrupt is the call that stops a turn: the same one, while sessions have equal ones.
+func (h *Host) interrupt(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
+	c, last := interrupt(d, limit, queued), &h.calls[0]
+	if queued {
+		last = &h.calls[1]
+	}
+	if known := last.Load(); known != nil && c != nil && known.Limit == c.Limit && bytes.Equal(known.Body, c.Body) {
+		return known
+	}
+	last.Store(c)
+	return c
 }
 
 // interrupt is the call that stops a turn, and with queued the messages after it, or nil.

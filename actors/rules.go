@@ -52,6 +52,9 @@ func (r *rules) Keep(response []byte) (kept []byte, capabilities []string) {
 	return r.cfg.keep(response)
 }
 
+// Shared implements [machine.Rules].
+func (r *rules) Shared(list []string) []string { return r.cfg.shared(list) }
+
 // BeforeEOF implements [machine.Rules].
 func (r *rules) BeforeEOF(initialized []byte, capabilities []string) ([]machine.Called, error) {
 	var calls []machine.Called

@@ -111,19 +111,20 @@ type engine struct {
 	flags  flags
 	ids    *ids
 
-	polls    bool          // receive does not wait for the host; see Conversation.Play
-	rests    bool          // and has found nothing to do before the host says something
-	waited   time.Duration // sum of the waits that ran out, when the port is not an Elapser
-	outside  *outside      // nil: strands cannot work outside
-	strands  []*Strand
-	current  *Strand
-	job      func() // what current wants done on the engine's goroutine
-	looks    int    // how often the port was asked
-	out      []byte
-	exit     *Exit
-	eof      bool // the host closed stdin
-	restored bool // what an earlier life of the session left was looked for
-	leaving  bool // SIGINT or SIGTERM: end when the turn has ended
+	polls     bool          // receive does not wait for the host; see Conversation.Play
+	rests     bool          // and has found nothing to do before the host says something
+	waited    time.Duration // sum of the waits that ran out, when the port is not an Elapser
+	outside   *outside      // nil: strands cannot work outside
+	strands   []*Strand
+	current   *Strand
+	job       func() // what current wants done on the engine's goroutine
+	looks     int    // how often the port was asked
+	out       []byte
+	exit      *Exit
+	eof       bool // the host closed stdin
+	restored  bool // what an earlier life of the session left was looked for
+	leaving   bool // SIGINT or SIGTERM: end when the turn has ended
+	lastError bool // the last result had is_error
 
 	session  session
 	perms    permissions
@@ -146,7 +147,6 @@ type engine struct {
 	spent      float64
 	calls      int // model calls
 	results    int
-	lastError  bool // the last result had is_error
 }
 
 func newEngine(l Launch, p Port, cfg Config) *engine {

@@ -104,7 +104,7 @@ func (messages) Message(m *Message) []byte {
 	if len(b) == empty { // and a message without a block
 		b = appendBlock(b, &Block{Kind: Text, Text: "(no content)"})
 	}
-	return slices.Clip(append(b, "]}"...))
+	return exact(append(b, "]}"...))
 }
 
 func appendBlock(b []byte, k *Block) []byte {
@@ -159,7 +159,11 @@ func (m messages) mark(b []byte) []byte {
 }
 
 func (m messages) body(r *Request) [][]byte {
-	head := []byte(`{"model":`)
+	size := 256 // about as much as it takes: a request that streams keeps its body
+	for _, s := range r.System {
+		size += len(s) + len(s)/16
+	}
+	head := append(make([]byte, 0, size), `{"model":`...)
 	head = appendString(head, r.Model)
 	limit := r.MaxTokens
 	if limit == 0 {
@@ -203,7 +207,7 @@ func (m messages) body(r *Request) [][]byte {
 	if len(r.System) > 0 {
 		head = append(head, ']')
 	}
-	parts := [][]byte{head}
+	parts := append(make([][]byte, 0, 2*len(r.Messages)+10), head)
 	if len(r.Tools) > len("[]") {
 		parts = append(parts, []byte(`,"tools":`), r.Tools)
 	}

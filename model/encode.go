@@ -1,9 +1,10 @@
 package model
 
 import (
-	"unicode/utf8"
-
+	"bytes"
 	"encoding/json"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/agent-troupe/troupe/protocol"
 )
@@ -54,6 +55,14 @@ func appendMember(b []byte, key, value string) []byte {
 	b = appendString(b, key)
 	b = append(b, ':')
 	return appendString(b, value)
+}
+
+// exact is b without the room behind it, which a session would keep for each of its messages.
+func exact(b []byte) []byte {
+	if cap(b)-len(b) > len(b)/8 {
+		return bytes.Clone(b)
+	}
+	return slices.Clip(b)
 }
 
 // orElse is j, or the given text if j is empty.

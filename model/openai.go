@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -133,7 +132,7 @@ func (c chat) Message(m *Message) []byte {
 	if !said.empty() || len(results) == 0 {
 		results = append(results, said.message(c, m.Role))
 	}
-	return slices.Clip(bytes.Join(results, []byte{','}))
+	return bytes.Join(results, []byte{','})
 }
 
 // result is the message of a tool's result. It has text alone: images and

@@ -38,7 +38,7 @@ func (messages) Results(message []byte, put func(id string) (text string, ok boo
 	b := append([]byte(`{"role":"`), m.Role...)
 	b = append(b, `","content":[`...)
 	b = append(b, join(m.Content)...)
-	return slices.Clip(append(b, "]}"...))
+	return exact(append(b, "]}"...))
 }
 
 // Results implements [Codec]. Images of a result stay: they are in the message behind it.
@@ -64,7 +64,7 @@ func (c chat) Results(message []byte, put func(id string) (text string, ok bool)
 	if !changed {
 		return message
 	}
-	return slices.Clip(join(list))
+	return exact(join(list))
 }
 
 func join(list []json.RawMessage) []byte {

@@ -50,12 +50,6 @@ type Options struct {
 	// PermissionTimeout limits how long CanUseTool may take for one call; a call that is not decided by then is denied.
 	// A negative value is a *[ConfigError]. Default: 0, no limit; with Unattended, one minute. Host only.
 	PermissionTimeout time.Duration `json:"permissionTimeout,omitempty"`
-	// Unattended says that no person is there: nothing in the session may wait for one. The start fails with a
-	// *[ConfigError] that lists what could, unless each call that the agent may ask about has an answer: CanUseTool, or
-	// a Policy with the default deny and without ask rules. A callback for a person's answer (CanUseTool, OnElicitation,
-	// OnUserDialog) that takes longer than PermissionTimeout counts as a no; the default of PermissionTimeout is one
-	// minute then. ResultMessage.PermissionDenials counts the calls that were denied. Default: false. Host only.
-	Unattended bool `json:"unattended,omitempty"`
 	// Hooks are called at defined points of the agent's work, such as before a tool call. Make them with
 	// sdk.OnPreToolUse and the other functions whose names begin with On. nil: no hooks.
 	Hooks []Hook `json:"-"`
@@ -166,9 +160,6 @@ type Options struct {
 	// MaxLine is the largest length of a line that is read from the agent, in bytes. A longer line is skipped and
 	// reported as an [OversizeLine] event. A negative value is a *[ConfigError]. Default: 0, which is 64 MiB. Host only.
 	MaxLine int `json:"maxLine,omitempty"`
-	// Discard drops messages when they arrive, for programs that need only results. Turn.Result and Run work, Query
-	// yields no messages. Default: false. Host only.
-	Discard bool `json:"discard,omitempty"`
 
 	// Process.
 
@@ -204,6 +195,12 @@ type Options struct {
 	// CleanEnv starts with an empty environment instead of that of this process; Env should then have PATH and HOME.
 	// Default: false. Both: the environment.
 	CleanEnv bool `json:"cleanEnv,omitempty"`
+	// Debug turns on the agent's debug output. Default: false. Both: --debug (Claude: not together with DebugFile, which
+	// turns it on as well).
+	Debug bool `json:"debug,omitempty"`
+	// DebugFile is the file to which the agent writes its debug log. Default: no file. Claude: --debug-file. Qoder:
+	// ignored with a Warning.
+	DebugFile string `json:"debugFile,omitempty"`
 	// PathToExecutable (pathToClaudeCodeExecutable, pathToQoderCLIExecutable, cli_path) is the path of the agent's
 	// program. A .js, .mjs, .cjs, .ts, .tsx or .jsx file is run by Executable. Default: $CLAUDE_CODE_EXECUTABLE or
 	// $QODERCLI_PATH, then claude or qodercli on the agent's PATH. Both: the program.
@@ -220,12 +217,6 @@ type Options struct {
 	// --key, sorted by key, after the other flags (Claude: before --settings; --key=-value if the value begins with a
 	// dash).
 	ExtraArgs map[string]Opt[string] `json:"extraArgs,omitempty"`
-	// Debug turns on the agent's debug output. Default: false. Both: --debug (Claude: not together with DebugFile, which
-	// turns it on as well).
-	Debug bool `json:"debug,omitempty"`
-	// DebugFile is the file to which the agent writes its debug log. Default: no file. Claude: --debug-file. Qoder:
-	// ignored with a Warning.
-	DebugFile string `json:"debugFile,omitempty"`
 
 	// Login.
 
@@ -341,15 +332,21 @@ type Options struct {
 	// it. Default: false. Claude: --allow-dangerously-skip-permissions. Qoder: --dangerously-skip-permissions, except in
 	// mode yolo.
 	AllowDangerouslySkipPermissions bool `json:"allowDangerouslySkipPermissions,omitempty"`
+	// Unattended says that no person is there: nothing in the session may wait for one. The start fails with a
+	// *[ConfigError] that lists what could, unless each call that the agent may ask about has an answer: CanUseTool, or
+	// a Policy with the default deny and without ask rules. A callback for a person's answer (CanUseTool, OnElicitation,
+	// OnUserDialog) that takes longer than PermissionTimeout counts as a no; the default of PermissionTimeout is one
+	// minute then. ResultMessage.PermissionDenials counts the calls that were denied. Default: false. Host only.
+	Unattended bool `json:"unattended,omitempty"`
+	// PlanMode turns plan mode on or off. Default: absent, which changes nothing. Qoder: a set_plan_mode request after
+	// initialize.
+	PlanMode Opt[bool] `json:"planMode,omitzero"`
 	// PermissionPromptToolName is the MCP tool that decides instead of CanUseTool. Both together are a *[ConfigError].
 	// Default: no tool. Both: --permission-prompt-tool (stdio if CanUseTool is set).
 	PermissionPromptToolName string `json:"permissionPromptToolName,omitempty"`
 	// PermissionPrompts says who answers permission prompts: host, or none, which denies them. Default: the agent's
 	// (host). Claude: --permission-prompts.
 	PermissionPrompts string `json:"permissionPrompts,omitempty"`
-	// PlanMode turns plan mode on or off. Default: absent, which changes nothing. Qoder: a set_plan_mode request after
-	// initialize.
-	PlanMode Opt[bool] `json:"planMode,omitzero"`
 	// Sandbox confines shell commands. Default: nil, the sandbox of the settings. Claude: merged into the sandbox of
 	// --settings. The embedded agent has a part of it: docs/embedded.md. On Qoder it is a *[ConfigError], because the
 	// vendor's SDK accepts it and does not confine anything.
@@ -363,12 +360,19 @@ type Options struct {
 	// Continue resumes the most recent session of Cwd. With Resume it is ignored with a Warning. Default: false. Both:
 	// --continue.
 	Continue bool `json:"continue,omitempty"`
-	// Resume is the id of the session to resume; on Claude a session's whole title works, too (observed on Claude Code
-	// 2.1.329). It takes precedence over Continue. Default: a new session. Both: --resume.
-	Resume string `json:"resume,omitempty"`
 	// ForkSession gives the resumed session a new id. Without Resume or Continue it is a Warning on Claude and a
 	// *[ConfigError] on Qoder. Default: false. Both: --fork-session.
 	ForkSession bool `json:"forkSession,omitempty"`
+	// PersistSession says whether the agent writes the session to disk. Default: absent, which means true. Both:
+	// --no-session-persistence for Some(false).
+	PersistSession Opt[bool] `json:"persistSession,omitzero"`
+	// EnableFileCheckpointing keeps copies of changed files, which a rewind_files request restores. Default: absent,
+	// false. Claude: CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true. Qoder: initialize.enableFileCheckpointing, and
+	// general.fileCheckpointing of --settings.
+	EnableFileCheckpointing Opt[bool] `json:"enableFileCheckpointing,omitzero"`
+	// Resume is the id of the session to resume; on Claude a session's whole title works, too (observed on Claude Code
+	// 2.1.329). It takes precedence over Continue. Default: a new session. Both: --resume.
+	Resume string `json:"resume,omitempty"`
 	// ResumeSessionAt is the uuid of the last message of the history to resume; later messages are cut off. It needs
 	// Resume. Default: the whole history. Both: --resume-session-at.
 	ResumeSessionAt string `json:"resumeSessionAt,omitempty"`
@@ -379,9 +383,6 @@ type Options struct {
 	// SessionID is the id of the new session. On Claude it must be a UUID, and with Resume or Continue it also needs
 	// ForkSession. Default: the agent chooses. Both: --session-id.
 	SessionID string `json:"sessionId,omitempty"`
-	// PersistSession says whether the agent writes the session to disk. Default: absent, which means true. Both:
-	// --no-session-persistence for Some(false).
-	PersistSession Opt[bool] `json:"persistSession,omitzero"`
 	// SessionStore gets a copy of what the agent stores of the session, while it runs, and Resume and
 	// Continue find the session there, on any machine: it is loaded before the agent starts, into a
 	// private configuration directory that is removed with the session. A session that is not in the
@@ -390,10 +391,6 @@ type Options struct {
 	SessionStore Store `json:"-"`
 	// SessionStoreOptions has the limits of the work with SessionStore. Default: the vendors'. Host only.
 	SessionStoreOptions StoreOptions `json:"sessionStoreOptions,omitzero"`
-	// EnableFileCheckpointing keeps copies of changed files, which a rewind_files request restores. Default: absent,
-	// false. Claude: CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=true. Qoder: initialize.enableFileCheckpointing, and
-	// general.fileCheckpointing of --settings.
-	EnableFileCheckpointing Opt[bool] `json:"enableFileCheckpointing,omitzero"`
 
 	// Settings and surroundings.
 
@@ -489,6 +486,9 @@ type Options struct {
 	// PerTaskStopAffordance tells the agent that the user can stop background tasks one by one. An interrupt then does
 	// not stop them. Default: false. Claude: initialize.perTaskStopAffordance.
 	PerTaskStopAffordance bool `json:"perTaskStopAffordance,omitempty"`
+	// Discard drops messages when they arrive, for programs that need only results. Turn.Result and Run work, Query
+	// yields no messages. Default: false. Host only.
+	Discard bool `json:"discard,omitempty"`
 
 	// ExperimentalCloudAgent runs the session in Qoder's cloud, over HTTP, instead of a process of qodercli. Backend must
 	// be that of agent/cloud, and Auth an access token. Options that the cloud agent does not

@@ -43,10 +43,10 @@ type SystemPrompt struct {
 	// which may be cached, from those after it, which change. An empty prompt is one empty block. Qoder accepts one
 	// block.
 	Blocks []string
-	// Preset keeps the agent's own prompt.
-	Preset bool
 	// Append is added to the agent's own prompt. Needs Preset.
 	Append string
+	// Preset keeps the agent's own prompt.
+	Preset bool
 	// ExcludeDynamicSections moves the parts that differ between machines out of the cached prompt. Needs Preset. Claude.
 	ExcludeDynamicSections bool
 	// Snapshot makes the agent record the prompt at the first request and use the recorded prompt for all later ones.

@@ -285,7 +285,7 @@ func (m *Routing) init(f *protocol.Frame) {
 	if same := slices.Equal(in.Capabilities, m.Facts.Capabilities); !same || in.SessionID != m.Facts.SessionID {
 		m.Facts.SessionID = in.SessionID
 		if !same { // else they are what many sessions share
-			m.Facts.Capabilities = in.Capabilities
+			m.Facts.Capabilities = m.rules.Shared(in.Capabilities)
 		}
 		m.learned()
 	}

@@ -53,7 +53,8 @@ func (rules) Keep(response []byte) (kept []byte, capabilities []string) {
 	_ = protocol.Unmarshal(response, &in) // then it has none
 	return slices.Clone(response), in.Capabilities
 }
-func (rules) CheckSession(string) string { return "" }
+func (rules) Shared(list []string) []string { return list }
+func (rules) CheckSession(string) string    { return "" }
 
 func (rules) Again(line []byte, done []machine.ToolCall) ([]byte, error) {
 	return fmt.Appendf(nil, `{"again":%q,"done":%d}`, line, len(done)), nil

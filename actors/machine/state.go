@@ -60,6 +60,9 @@ type Rules interface {
 	// Keep returns a copy of that answer and the capabilities in it, or nil. Sessions
 	// with the same answer share both, which never change.
 	Keep(response []byte) (kept []byte, capabilities []string)
+	// Shared returns a list that is equal to this one: the same for sessions that ask one
+	// after the other for the same. It never changes.
+	Shared(list []string) []string
 	// BeforeEOF returns the calls that have to be made before the end of its stdin, and
 	// why others cannot be.
 	BeforeEOF(initialized []byte, capabilities []string) ([]Called, error)

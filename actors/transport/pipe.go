@@ -65,6 +65,17 @@ func (p *pipe) fire() {
 	}
 }
 
+// rest gives up the buffers that have nothing in them.
+func (p *memoryProcess) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range []*pipe{&p.stdin, &p.stdout} {
+		if len(b.buf) == 0 {
+			b.buf = nil
+		}
+	}
+}
+
 // Read implements io.Reader.
 func (p *pipe) Read(b []byte) (int, error) {
 	for {

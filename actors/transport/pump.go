@@ -68,7 +68,8 @@ func (p *pump) end() {
 // agent in memory: it wakes the reader for the price of waking a goroutine.
 func (p *pump) rests() bool {
 	works := p.works.Load()
-	if _, cheap := p.proc.(*memoryProcess); p.woken || p.lines.Pending() > 0 || works && !cheap {
+	memory, cheap := p.proc.(*memoryProcess)
+	if p.woken || p.lines.Pending() > 0 || works && !cheap {
 		p.woken = false
 		return false
 	}
@@ -76,6 +77,9 @@ func (p *pump) rests() bool {
 	if !works {
 		p.lines.Rest()
 		p.cfg.Idle()
+		if cheap {
+			memory.rest()
+		}
 	}
 	a, ok := p.proc.(announcer)
 	p.inStdout.Store(true) // before the watch: wake may run at once

@@ -31,18 +31,18 @@ type hands struct {
 	textOnly func(name string) bool // says which models read text alone; nil: none
 
 	mu        sync.Mutex
-	added     []string         // further directories, also those that answers have added; replaced as a whole
-	cwd       string           // of the shell
-	name      string           // of the model
-	countless bool             // its endpoint counts no tokens
-	strict    bool             // the model may not write what it has not read
-	read      map[string]known // files that the model has read, by path
-	book      bool             // a notebook is among them
-	fresh     []string         // of them, those that the log does not know like that
-	logs      []string         // transcripts that the conversation names
-	own       string           // the directory for what tools keep; "": it is not made
-	snapped   bool             // a snapshot was taken, or none is needed
-	snap      string           // its path
+	added     []string          // further directories, also those that answers have added; replaced as a whole
+	cwd       string            // of the shell
+	name      string            // of the model
+	countless bool              // its endpoint counts no tokens
+	strict    bool              // the model may not write what it has not read
+	read      map[string]*known // files that the model has read, by path
+	book      bool              // a notebook is among them
+	fresh     []string          // of them, those that the log does not know like that
+	logs      []string          // transcripts that the conversation names
+	own       string            // the directory for what tools keep; "": it is not made
+	snapped   bool              // a snapshot was taken, or none is needed
+	snap      string            // its path
 
 	plan string // the file with the plan; "" if no path is known yet. It is set before a tool runs
 
@@ -192,15 +192,14 @@ func (h *hands) carry(path string, content []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if k, read := h.read[path]; read {
-		k.hash = hash(content)
-		h.know(path, k)
+		h.know(path, known{hash(content), k.first, k.last, k.own})
 	}
 }
 
 // know sets what the model knows of a file; the caller has the lock.
 func (h *hands) know(path string, k known) {
 	h.book = h.book || isNotebook(path)
-	if h.read[path] = k; !slices.Contains(h.fresh, path) {
+	if h.read[path] = &k; !slices.Contains(h.fresh, path) {
 		h.fresh = append(h.fresh, path)
 	}
 }
@@ -210,7 +209,7 @@ func (h *hands) remember(path string, k known) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.book = h.book || isNotebook(path)
-	h.read[path] = k
+	h.read[path] = &k
 }
 
 // put notes what a tool or a rewind has written.
@@ -297,7 +296,7 @@ func (h *hands) seen(path, text, what string) bool {
 	h.mu.Lock()
 	k := h.read[path]
 	h.mu.Unlock()
-	if k.last == 0 {
+	if k == nil || k.last == 0 {
 		return true
 	}
 	at := strings.Index(text, what)

@@ -77,7 +77,7 @@ func (t *talk) rest(turn *agent.Turn) {
 func (t *talk) begin(turn *agent.Turn) {
 	if t.turnOf != turn {
 		t.turnOf, t.began, t.inAPI, t.spent, t.first, t.stops = turn, t.seams.Clock.Now(), 0, model.Usage{}, firsts{}, 0
-		t.calls, t.guard, t.retracted = 0, guard{}, nil
+		t.calls, t.guard, t.retracted, t.listed = 0, guard{}, nil, false
 		t.loaded, t.output, t.fallback = nil, shaped{}, t.fallback.fresh()
 		t.checking = checking{changed: t.checking.changed} // an interrupted turn may have left changes
 	}

@@ -179,10 +179,10 @@ type talk struct {
 	box      []*tool  // the agent's own tools
 	tools    []byte   // of the codec, for the list in named
 	named    []string // names of the tools in tools
-	offers   []string // names of the tools of the turn listed, with those that are seen late
+	offers   []string // names of the tools of the turn, with those that are seen late
 	mcp      []agent.MCPToolInfo
-	listed   *agent.Turn
-	calls    int // of the model in the turn
+	listed   bool // for the turn; a sub-agent has one list
+	calls    int  // of the model in the turn
 	guard    guard
 	turnOf   *agent.Turn
 	began    time.Time     // of the turn
@@ -229,7 +229,7 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	if at, err := filepath.EvalSymlinks(root); err == nil {
 		root = at
 	}
-	h := &hands{root: l.Dir, real: root, cwd: l.Dir, private: private, seams: seams, disk: seams.Disk, read: map[string]known{}}
+	h := &hands{root: l.Dir, real: root, cwd: l.Dir, private: private, seams: seams, disk: seams.Disk, read: map[string]*known{}}
 	h.options = addedDirs(l.Args)
 	h.add(nil)
 	for _, kv := range l.Env {

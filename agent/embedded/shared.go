@@ -26,6 +26,7 @@ type shared struct {
 	policies []common
 	lists    []toolList
 	environs [][]string // environments of commands
+	named    [][]string // names of tools
 
 	pages pages
 	http  *http.Client // for the endpoints of users; nil until one is asked
@@ -179,16 +180,22 @@ func (s *shared) tools(l toolList, encode func() []byte) []byte {
 }
 
 // environ returns the environment, or the same one of another session.
-func (s *shared) environ(env []string) []string {
+func (s *shared) environ(env []string) []string { return s.equal(&s.environs, env) }
+
+// names returns the names of tools, or the same ones of another session.
+func (s *shared) names(of []string) []string { return s.equal(&s.named, of) }
+
+// equal returns list, or an equal one that is in all.
+func (s *shared) equal(all *[][]string, list []string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, known := range s.environs {
-		if slices.Equal(known, env) {
+	for _, known := range *all {
+		if slices.Equal(known, list) {
 			return known
 		}
 	}
-	s.environs = append(room(s.environs), env)
-	return env
+	*all = append(room(*all), list)
+	return list
 }
 
 // room is list if another one may be kept, else an empty one.

@@ -70,7 +70,7 @@ func (h *hands) lent() *hands {
 	all := h.session()
 	return &hands{
 		root: h.root, real: h.real, cwd: h.root, options: h.options, added: h.directories(), env: h.env, private: h.private,
-		seams: h.seams, disk: h.disk, model: h.model, textOnly: h.textOnly, of: all, read: map[string]known{},
+		seams: h.seams, disk: h.disk, model: h.model, textOnly: h.textOnly, of: all, read: map[string]*known{},
 	}
 }
 

@@ -134,10 +134,10 @@ func (t *tool) schema() json.RawMessage {
 // again only when it has changed.
 func (t *talk) toolList(l *agent.Lane) []byte {
 	changed := t.tools == nil
-	if changed || t.listed != t.turnOf {
+	if changed || !t.listed {
 		mcp := l.MCPTools()
 		changed = changed || !sameTools(mcp, t.mcp)
-		t.listed, t.offers, t.mcp = t.turnOf, t.offered(l), mcp
+		t.listed, t.offers, t.mcp = true, t.shared.names(t.offered(l)), mcp
 	}
 	var names, late []string
 	for _, name := range t.offers {
@@ -153,6 +153,7 @@ func (t *talk) toolList(l *agent.Lane) []byte {
 	if !changed && slices.Equal(names, t.named) {
 		return t.tools
 	}
+	names = t.shared.names(names)
 	of := toolList{first: t.box[0], names: names, mcp: t.mcp, output: l.OutputSchema(), kinds: described(t.kinds)}
 	if t.up == nil { // a sub-agent is not resumed
 		t.noteTools(l, t.mcp)

@@ -29,6 +29,9 @@ func (Rules) Keep(response []byte) (kept []byte, capabilities []string) {
 	return bytes.Clone(response), in.Capabilities
 }
 
+// Shared implements [machine.Rules].
+func (Rules) Shared(list []string) []string { return list }
+
 // BeforeEOF implements [machine.Rules].
 func (Rules) BeforeEOF([]byte, []string) ([]machine.Called, error) { return nil, nil }
 
