@@ -114,6 +114,10 @@ type Job struct {
 	// then results that the queue has not taken do not count, and leases end by themselves.
 	// Default: 0, which is 10 s.
 	QueueGrace time.Duration
+	// Affinity is for how long a task that another program has begun is left to it, once its lease has
+	// ended without a result: that program, or the next one in its directory Out, resumes the session,
+	// and any other one begins anew. Default: 0, the first program that asks for it gets it.
+	Affinity time.Duration
 	// Worker names this program in Queue. No two programs may have the same name. Default:
 	// "", which is the name of the machine, the process id, and a random number.
 	Worker string
@@ -353,6 +357,9 @@ func (j *Job) check() error {
 	}
 	if !slices.Contains([]Share{"", ShareAll, ShareSubmit, ShareWork}, j.Share) {
 		add("Share", fmt.Sprintf("is %q", j.Share), "take ShareAll, ShareSubmit or ShareWork")
+	}
+	if j.Affinity < 0 {
+		add("Affinity", "is negative", "give a time, or 0 for none")
 	}
 	if j.Sample < 0 {
 		add("Sample", "is negative", "give the number of tasks, or 0 for all")

@@ -2,9 +2,12 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/agent-troupe/troupe/fleet/journal"
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
@@ -76,6 +79,10 @@ func (r *runner) leased(ctx context.Context, a *attempt) outcome {
 	case refused:
 		return outcome{status: Interrupted, why: "another program has the task", refused: true, after: wait}
 	}
+	if wait := r.reserved(a, &l); wait > 0 {
+		r.shared.release(r.calls, l)
+		return outcome{status: Interrupted, why: "the task is left to the program that has begun it", refused: true, after: wait}
+	}
 	armed := kernel.NewPromise[struct{}]()
 	r.post(leased{a.id, a.number, l, sent, armed})
 	if _, err := armed.Wait(context.WithoutCancel(ctx), r.exec); err != nil {
@@ -88,4 +95,14 @@ func (r *runner) leased(ctx context.Context, a *attempt) outcome {
 		return outcome{status: Quarantined, why: i.quarantined}
 	}
 	return r.attempt(ctx, a)
+}
+
+// reserved is for how long a task that this program has leased is left to the one that has begun it.
+func (r *runner) reserved(a *attempt, l *queue.Lease) time.Duration {
+	var left TaskNote
+	if r.job.Affinity <= 0 || len(l.Note) == 0 || json.Unmarshal(l.Note, &left) != nil {
+		return 0
+	}
+	wait, _ := question(r.env, func(to *kernel.Promise[time.Duration]) note { return reserves{a.id, left.Session, to} })
+	return wait
 }

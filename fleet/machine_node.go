@@ -73,9 +73,11 @@ type node struct {
 	answers    map[string]decidedRecord // to calls, also of other programs; by their ids
 	noted      Usage                    // the part of usage that the queue knows
 	left       TaskNote                 // of the program that has the task, or had it last
-	jots       jotting
-	sentence   *sentence // how it ends once no other program has it
-	doubtful   uint64    // the fence of a result of which it is not known whether the queue has it
+	// For whom it waits while it is free.
+	reservation reservation
+	jots        jotting
+	sentence    *sentence // how it ends once no other program has it
+	doubtful    uint64    // the fence of a result of which it is not known whether the queue has it
 
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died
@@ -165,7 +167,7 @@ func (n *node) reset() {
 	n.base, n.attempts, n.equal, n.last, n.usage, n.next, n.asks = n.starts, 0, 0, "", Usage{}, launch{mode: modeFresh}, false
 	n.before = 0
 	n.free, n.deaths, n.troubled, n.partial, n.calls = 0, 0, time.Time{}, partial{}, nil
-	n.answers, n.noted, n.left, n.sentence = nil, Usage{}, TaskNote{}, nil
+	n.answers, n.noted, n.left, n.sentence, n.reservation = nil, Usage{}, TaskNote{}, nil, reservation{}
 }
 
 // counts reports whether a task that is over has failed, for Job.FailOn.

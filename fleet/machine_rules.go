@@ -44,6 +44,7 @@ type rules struct {
 	share       Share
 	host        string // of this program, for others
 	grace       time.Duration
+	affinity    time.Duration
 	subagents   Subagents
 	onAccept    bool      // something runs after a task was accepted
 	unsampled   int       // tasks that Job.Sample leaves for later

@@ -193,7 +193,7 @@ func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []ef
 	default:
 		n.state, n.due, n.away = nodeRests, now.Add(max(in.after, m.rules.backoff.Delay(1, m.rules.rand))), true
 		if n.freed { // after it was refused
-			n.due = now
+			n.due = m.reserved(n, n.left.Session)
 		}
 		m.restUntilDue(n)
 	}
@@ -206,22 +206,6 @@ func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []ef
 		due = time.Time{}
 	}
 	return append(out, m.again(n, due, false)), true
-}
-
-// freed lets a task start that another program has given back.
-func (in freed) step(m *machine, out []effect) []effect {
-	n := m.named(in.ticket)
-	if n == nil {
-		return out
-	}
-	n.elsewhere = time.Time{}
-	n.freed = n.state == nodeRuns && n.tenure == nil
-	if n.state == nodeRests && n.away && n.due.After(m.now) {
-		m.unqueue(n)
-		n.due = m.now
-		m.restUntilDue(n)
-	}
-	return out
 }
 
 // taken rests a task that another program has, without a call of the queue, until it is free

@@ -40,6 +40,9 @@ type crew struct {
 	said    map[string]fleet.Status    // by task and text, what the verifier said last
 	starts  map[string]int             // by ticket, as it was noted last
 	orders  bool                       // a person gives orders: tasks begin anew
+	budget  float64                    // of the job; 0: none
+	costs   map[string]float64         // by ticket, as the queue knows it
+	broke   time.Time                  // when the queue knew that the budget is spent
 }
 
 // member is one of the programs, from one host to the next.
@@ -51,12 +54,13 @@ type member struct {
 	host    int
 	begun   bool // one of its hosts has started a task
 	dead    bool // the host that runs has no disk and no network any more; the crew's mu guards it
+	stopped bool // at the budget
 	last    map[string]fleet.TaskResult
 }
 
 func newCrew(w *simtests.World) *crew {
 	c := &crew{
-		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{}, starts: map[string]int{},
+		World: w, working: map[string]string{}, over: map[string]json.RawMessage{}, said: map[string]fleet.Status{}, starts: map[string]int{}, costs: map[string]float64{},
 		queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: w.Runtime().Clock(), Executor: w.Runtime().Executor()}),
 	}
 	for i := range 1 + w.Rand().IntN(6) {
@@ -97,6 +101,19 @@ func (c *crew) verify(_ context.Context, of fleet.Candidate) (fleet.Verdict, err
 }
 
 var errNoNetwork = errors.New("there is no network")
+
+// learns takes what the queue has just learned of the usage of a task; mu is held.
+func (c *crew) learns(ticket string, usd float64) {
+	c.costs[ticket] = max(c.costs[ticket], usd)
+	all := 0.0
+	for _, of := range c.costs { //troupe:maporder a sum of whole numbers
+		all += of
+	}
+	if c.budget > 0 && all >= c.budget && c.broke.IsZero() {
+		c.broke = time.Now()
+		c.World.Note("the queue knows that the budget is spent")
+	}
+}
 
 // link is the queue as one host sees it.
 type link struct {
@@ -195,6 +212,9 @@ func (l link) Finish(ctx context.Context, of queue.Lease, result json.RawMessage
 	}
 	assert.Empty(l, l.over[of.Task], "%s has two results", of.Task)
 	l.over[of.Task] = result
+	var r fleet.TaskResult
+	require.NoError(l, json.Unmarshal(result, &r))
+	l.learns(of.Task, r.Usage.USD)
 	if l.Rand().IntN(20) == 0 {
 		return errNoNetwork // the answer is lost
 	}
@@ -209,7 +229,11 @@ func (l link) quicker(ctx context.Context, task string) {
 		return
 	}
 	l.World.Note("another program finishes %s", task)
-	result := json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"failed","text":"quick","usage":{"usd":0,"turns":0,"wall":"0s"},"worker":"quick","fence":%d}`, idOf(task), of.Fence))
+	var left fleet.TaskNote
+	if len(of.Note) > 0 {
+		require.NoError(l, json.Unmarshal(of.Note, &left))
+	}
+	result := json.RawMessage(fmt.Sprintf(`{"id":%q,"status":"failed","text":"quick","usage":{"usd":%g,"turns":0,"wall":"0s"},"worker":"quick","fence":%d}`, idOf(task), left.Usage.USD, of.Fence))
 	l.mu.Lock()
 	l.over[task] = result
 	delete(l.working, task) // the attempt is over
@@ -243,6 +267,7 @@ func (l link) Note(ctx context.Context, of queue.Lease, note json.RawMessage) er
 		known := l.starts[of.Task]
 		assert.True(l, of.Starts == known || left.Running && of.Starts == known+1, "%s notes %d starts of %s, after %d", l.name, of.Starts, of.Task, known)
 		l.starts[of.Task] = of.Starts
+		l.learns(of.Task, left.Usage.USD)
 		return nil
 	})
 }
@@ -265,6 +290,8 @@ func (m *member) saw(e fleet.Event) {
 		if !m.dead && !m.orders { // its start will find that nothing can be written
 			assert.Empty(m, m.over[e.Task], "%s was started by %s after its result", e.Task, m.name)
 		}
+		// The call that leases it may have begun before.
+		assert.True(m, m.dead || m.broke.IsZero() || time.Since(m.broke) < 15*time.Second, "budget: %s begins %s, and the queue knows since %s that nothing is left", m.name, e.Task, m.broke)
 		m.working[e.Task], m.begun = m.name, true
 		if e.Attempt == 1 {
 			m.moved++
@@ -335,7 +362,10 @@ func (m *member) run(after int) error {
 		Options:   &sdk.Options{Runtime: m.Runtime()},
 		Queue:     link{m, m.host},
 		Worker:    fmt.Sprintf("%s-%d", m.name, m.host),
-		Configure: m.configure, OnEvent: m.saw,
+		Configure: m.configure, OnEvent: m.saw, Affinity: time.Duration(m.Rand().IntN(2)) * time.Minute,
+	}
+	if m.budget > 0 {
+		job.Budget = &fleet.Budget{USD: m.budget}
 	}
 	handle, err := fleet.Start(m.Context(), job)
 	if errors.Is(err, journal.ErrMissing) { // no host has lived until the first line was whole
@@ -389,6 +419,10 @@ func (m *member) live() {
 			m.Sometimes("the queue failed in the middle of a job", true)
 			continue
 		}
+		if m.stopped = stopped != nil && stopped.Reason == fleet.StopBudget; m.stopped {
+			assert.Positive(m, m.budget)
+			return
+		}
 		assert.NoError(m, err)
 		return
 	}
@@ -430,14 +464,21 @@ func (c *crew) members() (all []*member) {
 }
 
 // TestExploreASharedJob: whichever programs die, lose their leases or the network, no two run
-// a task at the same time, each task has one result, and all programs have the same ones.
+// a task at the same time, each task has one result, and all programs have the same ones. None begins a
+// task once the queue knows that all of them have spent the budget of the job.
 func TestExploreASharedJob(t *testing.T) {
 	t.Parallel()
 	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 6, Twice: 1}, func(w *simtests.World) {
 		c := newCrew(w)
+		c.budget = float64(2 * max(w.Rand().IntN(10)-6, 0))
 		members := c.members()
 		c.all(members, (*member).live)
-		require.Len(w, c.over, len(c.tasks))
+		stopped := slices.ContainsFunc(members, func(m *member) bool { return m.stopped })
+		w.Sometimes("the budget stopped a program", stopped)
+		w.Sometimes("the budget was not spent", c.budget > 0 && !stopped)
+		if !stopped {
+			require.Len(w, c.over, len(c.tasks))
+		}
 		workers := map[string]bool{}
 		for id, raw := range c.over { //troupe:maporder each by itself
 			var r fleet.TaskResult
@@ -447,7 +488,10 @@ func TestExploreASharedJob(t *testing.T) {
 				assert.Equal(w, c.said[id+r.Text], r.Status, "%s, after what the verifier said", id)
 			}
 			for _, m := range members {
-				got := m.last[id]
+				got, seen := m.last[id]
+				if m.stopped && !seen { // it has ended before the result came
+					continue
+				}
 				if r.Status.Family() != "not_run" { // that, each says by itself
 					assert.Equal(w, r.Fence, got.Fence, "%s of %s", id, m.name)
 					assert.Equal(w, r.Worker, got.Worker, "%s of %s", id, m.name)

@@ -54,6 +54,8 @@ func run(ctx context.Context) error {
 		switch {
 		case strings.HasPrefix(m.ID, "job-"):
 			pattern = "^TestPlantedBugsOfJobs$"
+		case strings.HasPrefix(m.ID, "shared-"):
+			pattern = "^TestExploreASharedJob$"
 		case strings.HasPrefix(m.ID, "outage-"):
 			pattern = "^TestPlantedBugsOfOutages$"
 		case strings.HasPrefix(m.ID, "store-"):
