@@ -509,6 +509,7 @@ var deaths = []struct {
 		}
 		m.check(m.follow())
 	}},
+	{"the clocks of the servers are apart", false, serversApart},
 	{"the servers are full for a while", false, func(t *testing.T, m *machines) {
 		url := onOne(t, 4<<20)
 		m.begin(t, url, m.config(5*time.Second))

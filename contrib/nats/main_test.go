@@ -72,8 +72,13 @@ func process(t *testing.T, number any, port int, dir string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
+	return processOf(t, exe, number, port, dir)
+}
+
+func processOf(t *testing.T, exe string, number any, port int, dir string, env ...string) *exec.Cmd {
+	t.Helper()
 	c := exec.CommandContext(t.Context(), exe)
-	c.Env = append(os.Environ(), fmt.Sprintf("%s=%v,%d,%s", nodeEnv, number, port, dir))
+	c.Env = append(append(os.Environ(), fmt.Sprintf("%s=%v,%d,%s", nodeEnv, number, port, dir)), env...)
 	c.Stderr = os.Stderr
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
@@ -140,22 +145,33 @@ type clustered struct {
 	base int
 	dir  string
 	all  [3]*exec.Cmd
+	exe  string   // "": this program
+	env  []string // of each server
 }
 
 func cluster(t *testing.T, base int) (c *clustered, urls string) {
 	t.Helper()
-	c = &clustered{base: base, dir: t.TempDir()}
+	return clusterOf(t, &clustered{base: base})
+}
+
+func clusterOf(t *testing.T, c *clustered) (_ *clustered, urls string) {
+	t.Helper()
+	if c.dir = t.TempDir(); c.exe == "" {
+		exe, err := os.Executable()
+		require.NoError(t, err)
+		c.exe, c.env = exe, make([]string, 3)
+	}
 	var all []string
 	for i := range 3 {
 		c.start(t, i)
-		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", base+i))
+		all = append(all, fmt.Sprintf("nats://127.0.0.1:%d", c.base+i))
 	}
 	return c, strings.Join(all, ",")
 }
 
 func (c *clustered) start(t *testing.T, i int) {
 	t.Helper()
-	c.all[i] = process(t, i, c.base, c.dir)
+	c.all[i] = processOf(t, c.exe, i, c.base, c.dir, c.env[i])
 }
 
 func (c *clustered) kill(t *testing.T, i int) {

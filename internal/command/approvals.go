@@ -165,6 +165,28 @@ func (w *webhook) event(e fleet.Event) {
 	})
 }
 
+// follow posts the calls of a job that other programs run, until ctx ends.
+func (w *webhook) follow(ctx context.Context, h *fleet.Handle) {
+	if w == nil {
+		return
+	}
+	look := time.NewTicker(webhookPause)
+	defer look.Stop()
+	for posted := map[string]bool{}; ; {
+		for _, a := range h.Approvals() {
+			if !posted[a.ID] {
+				posted[a.ID] = true
+				w.event(fleet.Event{Task: a.Task, Approval: &a})
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
 func (w *webhook) wait() {
 	if w != nil {
 		w.sending.Wait()

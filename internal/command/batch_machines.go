@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
@@ -31,8 +33,15 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 	if err := s.needsServers("troupe batch for many machines"); err != nil {
 		return c.usage(err)
 	}
+	hook, err := s.webhook(ctx, p, c)
+	if err != nil {
+		return c.usage(err)
+	}
 	if s.machines.attach != "" {
-		return s.attach(ctx, p, c)
+		return s.attach(ctx, p, c, hook)
+	}
+	if s.machines.detach && s.batch.webhook != "" {
+		return c.usage(&usageError{"--webhook posts from this program, which ends with --detach", "leave one of them out, or give --webhook to --attach"})
 	}
 	dir, err := os.MkdirTemp("", "troupe-submit-")
 	if err != nil {
@@ -64,11 +73,11 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 		return machinesFailed(c, err)
 	}
 	c.note("job %s: the servers have it, with %s; it goes on without this program\n%s", e.Job, shown.Count(e.Tasks, "task"), s.attachLine(e.Job))
+	s.tellHosts(ctx, c, cluster, &e)
 	if s.machines.detach {
 		return exitOK
 	}
-	s.tellHosts(ctx, c, cluster, &e)
-	return s.follow(ctx, c, cluster, e, spec)
+	return s.follow(ctx, c, cluster, e, spec, hook)
 }
 
 // submission reads and checks the job that the arguments say. Its files are made in dir.
@@ -84,6 +93,9 @@ func (s *settings) submission(ctx context.Context, p process, dir string) (*spec
 	agent, err := s.chooseElsewhere(p.getenv)
 	if err != nil {
 		return nil, err
+	}
+	if s.machines.agentVersion != "" && !isProgram(s.agent) {
+		return nil, &usageError{"--agent-version is for claude and qoder, and not for " + s.agent, "leave it out"}
 	}
 	s.batch.job.Options = &s.opts
 	if err := s.batch.job.Validate(); err != nil {
@@ -121,7 +133,7 @@ func (s *settings) entry(spec *specification) JobEntry {
 	}
 	e := JobEntry{
 		Job: name, State: JobOpen, Protocol: spec.Protocol, Title: s.batch.job.Title, Agent: s.agent, Tasks: len(spec.Tasks),
-		Labels: s.machines.labels, Account: s.batch.job.Account, Submitter: ownName(), Submitted: time.Now().UTC(),
+		Labels: s.machines.labels, AgentVersion: s.machines.agentVersion, Account: s.batch.job.Account, Submitter: ownName(), Submitted: time.Now().UTC(),
 	}
 	if s.machines.lease > 0 {
 		e.Lease = s.machines.lease.String()
@@ -135,14 +147,20 @@ func (s *settings) tellHosts(ctx context.Context, c *console, cluster Cluster, e
 	if err != nil || s.quiet {
 		return
 	}
-	hosts = slices.DeleteFunc(hosts, func(h HostEntry) bool { return h.Draining || !fits(h.Labels, e.Labels) })
-	if len(hosts) == 0 {
-		c.note("no worker runs it now: start troupe worker on a machine that has %s", e.Agent)
+	why := nobody(e, hosts)
+	if anyPath := s.path != "" || s.opts.PathToExecutable != ""; why == "" && !anyPath && !s.inCloud() {
+		fit := func(h HostEntry) bool { return lacks(e.Agent, e.AgentVersion, h.Agents, h.Releases) == "" }
+		if !slices.ContainsFunc(hosts, fit) {
+			why = "none has " + strings.TrimSpace(e.Agent+" "+e.AgentVersion)
+		}
+	}
+	if why != "" {
+		c.note("no worker runs it now (%s): start troupe worker on a machine that has %s", printable(why), strings.TrimSpace(e.Agent+" "+e.AgentVersion))
 	}
 }
 
 // attach takes the results of a job that was submitted before.
-func (s *settings) attach(ctx context.Context, p process, c *console) int {
+func (s *settings) attach(ctx context.Context, p process, c *console, hook *webhook) int {
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"--attach takes no TASKS: the servers have them", "leave " + s.words[0] + " out"})
 	}
@@ -174,7 +192,7 @@ func (s *settings) attach(ctx context.Context, p process, c *console) int {
 		s.batch.job.Out = e.Job + ".out"
 	}
 	s.batch.job.Title, s.batch.job.Command, s.batch.job.Tasks, s.agent = e.Title, spec.Command, spec.Tasks, e.Agent
-	return s.follow(ctx, c, cluster, e, &spec)
+	return s.follow(ctx, c, cluster, e, &spec, hook)
 }
 
 // jobNamed is a job of the directory.
@@ -196,7 +214,7 @@ func machinesFailed(c *console, err error) int {
 }
 
 // follow takes the results of a job into --out until it is over. A signal ends that, and the job continues.
-func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification) int {
+func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification, hook *webhook) int {
 	tasks, files, end, err := cluster.Open(ctx, e)
 	if err != nil {
 		return machinesFailed(c, err)
@@ -232,6 +250,15 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 	progress.begin(h)
 	defer s.openControl(c, h)()
 	defer context.AfterFunc(ctx, h.Cancel)()
+	var beside sync.WaitGroup
+	watching, stop := context.WithCancel(ctx)
+	defer hook.wait()
+	defer beside.Wait()
+	defer stop()
+	beside.Go(func() { hook.follow(watching, h) })
+	if !s.quiet {
+		beside.Go(func() { s.tellNobody(watching, c, cluster, &e) })
+	}
 	var failed error
 	for r, err := range h.Results(context.WithoutCancel(ctx)) {
 		if err != nil {

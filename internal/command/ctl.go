@@ -53,7 +53,7 @@ unknown for all whose command has ended that way: failed, or unknown because its
 If the process that ran the job is gone, status, results and tail read the journal, and cancel,
 requeue and on-accept write into it: troupe batch --resume obeys.
 
-With --nats, DIR is the name of a job of many machines, and every worker obeys: status, results,
+With --nats, DIR is the name of a job of many machines, and every worker obeys: status, results, tail TASK,
 approvals, pause, resume, retune N (for each worker), cancel, requeue, allow ID..., deny ID [REASON].
 troupe ctl --nats URL --host NAME drain: that worker starts nothing more, and ends.
 troupe ctl --nats URL --account NAME limit N: at most N tasks of the account at a time, on all workers.

@@ -70,7 +70,7 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 	if err != nil {
 		return machinesFailed(c, err)
 	}
-	q, _, end, err := cluster.Open(ctx, e)
+	q, files, end, err := cluster.Open(ctx, e)
 	if err != nil {
 		return machinesFailed(c, err)
 	}
@@ -78,6 +78,12 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 	command := "status"
 	if len(s.words) > 1 {
 		command = s.words[1]
+	}
+	if command == "tail" {
+		if len(s.words) != 3 || s.asJSON || s.status != "" {
+			return c.usage(&usageError{"troupe ctl tail takes the id of one task, and no other flags", "troupe ctl --nats URL JOB lists the tasks"})
+		}
+		return s.tailRemote(ctx, c, cluster, q, files, &e, s.words[2])
 	}
 	code := s.steerRemote(ctx, c, q, &e, command, s.words[min(2, len(s.words)):])
 	if command == "requeue" && code == exitOK && e.State == JobOver {
@@ -139,7 +145,7 @@ func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e
 	case "deny":
 		orders = []fleet.Order{{Op: command, Approval: rest[0], Reason: strings.Join(rest[1:], " ")}}
 	default:
-		return wrong(fmt.Sprintf("troupe ctl has no command %q for a job of many machines", command), "there are status, results, approvals, pause, resume, retune, cancel, requeue, allow and deny")
+		return wrong(fmt.Sprintf("troupe ctl has no command %q for a job of many machines", command), "there are status, results, tail, approvals, pause, resume, retune, cancel, requeue, allow and deny")
 	}
 	code := exitOK
 	for _, o := range orders {
@@ -178,12 +184,13 @@ func (s *settings) decide(ctx context.Context, q queue.Queue, e *JobEntry, o *fl
 // remoteView is a job of many machines at a moment.
 type remoteView struct {
 	fleet.Snapshot
-	by map[string]string // the worker of each task
+	by     map[string]string // the worker of each task
+	fences map[string]uint64 // of tasks
 }
 
 // look reads where the tasks of a job stand, from its queue.
 func look(ctx context.Context, q queue.Queue, e *JobEntry) (*remoteView, error) {
-	v := &remoteView{Snapshot: fleet.Snapshot{Job: e.Job, Live: e.State == JobOpen, ByStatus: map[fleet.Status]int{}}, by: map[string]string{}}
+	v := &remoteView{Snapshot: fleet.Snapshot{Job: e.Job, Live: e.State == JobOpen, ByStatus: map[fleet.Status]int{}}, by: map[string]string{}, fences: map[string]uint64{}}
 	tickets, at := map[string]queue.Change{}, []string{}
 	current := false
 	for change, err := range q.Watch(ctx) {
@@ -243,7 +250,7 @@ func (v *remoteView) task(change queue.Change, id string) fleet.TaskInfo {
 			t.State = fleet.TaskWaiting
 		}
 	}
-	v.by[id] = cmp.Or(change.Worker, note.Worker)
+	v.by[id], v.fences[id] = cmp.Or(change.Worker, note.Worker), change.Fence
 	switch change.State {
 	case queue.Leased:
 		if t.State == fleet.TaskQueued {
@@ -252,7 +259,7 @@ func (v *remoteView) task(change queue.Change, id string) fleet.TaskInfo {
 	case queue.Over:
 		var r fleet.TaskResult
 		if t.State = fleet.TaskOver; json.Unmarshal(change.Result, &r) == nil {
-			t.Status, t.Error, t.Attempts, t.Usage, t.OnAccept = r.Status, r.Error, len(r.Attempts), r.Usage, r.OnAccept
+			t.Status, t.Error, t.Attempts, t.Usage, t.OnAccept, t.Transcript = r.Status, r.Error, len(r.Attempts), r.Usage, r.OnAccept, r.Transcript
 		}
 	}
 	return t

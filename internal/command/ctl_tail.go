@@ -88,14 +88,28 @@ func (l *lines) wait() bool {
 	}
 }
 
+// messages are those of the lines that are messages.
 func (l *lines) messages(yield func(sdk.Message, error) bool) {
+	for line, err := range l.each {
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if f, err := protocol.ParseFrame(line); err == nil && !yield(protocol.DecodeMessage(f), nil) {
+			return
+		}
+	}
+}
+
+// each yields whole lines.
+func (l *lines) each(yield func([]byte, error) bool) {
 	var line []byte
 	for last := false; ; {
 		part, err := l.in.ReadBytes('\n')
 		line = append(line, part...)
 		switch {
 		case err == nil:
-			if f, err := protocol.ParseFrame(line); err == nil && !yield(protocol.DecodeMessage(f), nil) {
+			if !yield(line, nil) {
 				return
 			}
 			line = nil

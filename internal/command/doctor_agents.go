@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -47,7 +46,7 @@ func checkAgent(ctx context.Context, path string, tested *testedAgent) finding {
 	if err != nil {
 		return wrong(fmt.Sprintf("%s: %s --version: %v", tested.Name, path, err), "install it anew")
 	}
-	release := regexp.MustCompile(`\d+\.\d+\.\d+\S*`).FindString(string(out))
+	release := releaseForm.FindString(string(out))
 	switch {
 	case release == "":
 		return remark(fmt.Sprintf("%s: %s does not say which release it is", tested.Name, path), "")

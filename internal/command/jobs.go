@@ -75,7 +75,7 @@ func jobsText(jobs []JobEntry, hosts []HostEntry, now time.Time) string {
 	}
 	for i := range jobs {
 		e := &jobs[i]
-		over, running, on, refused := 0, 0, 0, ""
+		over, running, on := 0, 0, 0
 		for _, h := range hosts {
 			for _, j := range h.Jobs {
 				if j.Job != e.Job {
@@ -85,9 +85,6 @@ func jobsText(jobs []JobEntry, hosts []HostEntry, now time.Time) string {
 					running += len(j.Running)
 					on++
 				}
-				if j.Why != "" {
-					refused = fmt.Sprintf("; %s: %s", h.Host, j.Why)
-				}
 			}
 		}
 		state := shown.Count(e.Tasks, "task")
@@ -96,7 +93,10 @@ func jobsText(jobs []JobEntry, hosts []HostEntry, now time.Time) string {
 		case running > 0:
 			state = fmt.Sprintf("%d of %s over, %d running on %s", over, state, running, shown.Count(on, "worker"))
 		default:
-			state = fmt.Sprintf("%d of %s over, none running%s", over, state, refused)
+			state = fmt.Sprintf("%d of %s over, none running", over, state)
+			if why := nobody(e, hosts); why != "" {
+				state += "; " + why
+			}
 		}
 		fmt.Fprintf(&b, "%-24s %-9s %-10s %s, %s ago by %s\n", printable(e.Job), e.State, shorten(e.Agent, 10), printable(state), rounded(now.Sub(e.Submitted)), printable(e.Submitter))
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io"
 	"iter"
 	"time"
 
@@ -67,6 +68,12 @@ type Cluster interface {
 	Park(ctx context.Context, c Cap) error
 	// Caps returns what is known of accounts.
 	Caps(ctx context.Context) ([]Cap, error)
+	// Serve answers what others ask the host, with answers that each end with their function, until ctx ends.
+	// The context of a function ends when its answer is read no more.
+	Serve(ctx context.Context, host string, answer func(ctx context.Context, question []byte, to io.Writer) error) error
+	// Ask asks a host, and returns the answer as it comes. The error, also of its reader, matches
+	// [ErrNoHost] if the host is not there.
+	Ask(ctx context.Context, host string, question []byte) (io.ReadCloser, error)
 	// Hosts returns those that have said so in the last half minute, by name.
 	Hosts(ctx context.Context) ([]HostEntry, error)
 	Close()
@@ -102,7 +109,9 @@ type JobEntry struct {
 	Submitter string            `json:"submitter"`        // user@host
 	Submitted time.Time         `json:"submitted"`
 	Account   string            `json:"account,omitempty"` // "": no limit for all hosts
-	Lease     string            `json:"lease,omitempty"`   // how long a lease lasts, as Go writes it; "": as the servers say
+	// AgentVersion is the release that the job asks for, as --agent-version takes it; "": any.
+	AgentVersion string `json:"agent_version,omitempty"`
+	Lease        string `json:"lease,omitempty"` // how long a lease lasts, as Go writes it; "": as the servers say
 }
 
 // JobChange is a job of [Cluster.Watch].
@@ -122,6 +131,7 @@ type HostEntry struct {
 	Version  string            `json:"version"`
 	Protocol int               `json:"protocol"`
 	Agents   []string          `json:"agents"`
+	Releases map[string]string `json:"releases,omitempty"` // of the agents that are programs
 	Labels   map[string]string `json:"labels,omitempty"`
 	Places   int               `json:"places"` // 0: as many as the model's API takes
 	Running  int               `json:"running"`

@@ -28,11 +28,14 @@ type machineSettings struct {
 	labels    map[string]string // of a worker, or of the hosts that may run a job
 	dir       string            // of a worker
 	grace     time.Duration
-	check     bool
-	host      string // of drain
-	cluster   bool   // all machines are shown
-	elsewhere bool   // the agents run on other machines
-	load      []sdk.LoadOption
+	affinity  time.Duration
+	// agentVersion is the release of the agent that a job asks for; "": any.
+	agentVersion string
+	check        bool
+	host         string // of drain
+	cluster      bool   // all machines are shown
+	elsewhere    bool   // the agents run on other machines
+	load         []sdk.LoadOption
 }
 
 // serverFlags say where the servers are, and who connects.
@@ -57,6 +60,7 @@ func sharedFlags() []flagSpec {
 		flagSpec{name: "attach", arg: "JOB", help: "with --nats, without TASKS: take the results of this job into --out", set: text(func(s *settings) *string { return &s.machines.attach })},
 		flagSpec{name: "lease", arg: "TIME", help: "with --nats: how long a worker may be silent until others get its tasks, in whole seconds; default: 1m on a cluster, 5m with one server", set: duration(func(s *settings) *time.Duration { return &s.machines.lease })},
 		flagSpec{name: "account", arg: "NAME", help: "with --nats: the provider's account that the job uses: workers wait together when it is spent, and keep its limit (troupe ctl --account)", set: setAccount},
+		flagSpec{name: "agent-version", arg: "RELEASE", help: "with --nats: only workers with this release of claude or qoder run the job: 2.1.329, or \">=2.1.300\"", set: setAgentVersion},
 		labelFlag("host-label", "with --nats: only workers with this label run the job; may be repeated"),
 	)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestWhereFlagsOfASharedJobGo(t *testing.T) {
 	}
 	slices.Sort(travel)
 	assert.Equal(t, []string{
-		"account", "add-dir", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
+		"account", "add-dir", "agent-version", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
 		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "on-accept",
 		"path", "patience", "permission-mode", "retries", "settings", "setup", "setups", "shared-mcp-dir", "system-prompt", "timeout",
 		"tools", "verify", "verify-prompt", "verify-rounds", "workspace", "yes",
@@ -134,7 +135,8 @@ func TestASpecificationIsRefused(t *testing.T) {
 		"a key in a task":     {`{"id":"x","prompt":"do","options":{"env":{"GH_TOKEN":"ghp_0123456789"}}}`, "task x has a key or a token", nil},
 		"one that is quoted":  {`{"id":"x","prompt":"log in with sk-0123456789"}`, "--env has a key", []string{"-e", "MY_API_KEY=sk-0123456789"}},
 		"a limit of machines": {task, "--concurrency is not for a job with --nats; say it to troupe worker", []string{"-j", "4"}},
-		"a webhook":           {task, "--webhook is not for a job with --nats", []string{"--approvals", "--webhook", "https://h"}},
+		"no release":          {task, "--agent-version: \"latest\" is no release", []string{"--agent-version", "latest"}},
+		"a part of troupe":    {task, "--agent-version is for claude and qoder, and not for scripted", []string{"--agent-version", "1.2.3"}},
 		"a relative place":    {task, "--cwd: \"src\" is relative", []string{"--cwd", "src"}},
 		"and of a task":       {`{"id":"x","prompt":"do","workspace":{"from":"src"}}`, "task x: workspace.from: \"src\" is relative", nil},
 		"parts of a second":   {task, "--lease: 1.5s has a part of a second", []string{"--lease", "1500ms"}},
@@ -230,4 +232,65 @@ func TestPartsOfALimit(t *testing.T) {
 	assert.Zero(t, left(&around{now, hosts, []Cap{{Account: "a", Until: later, By: "y"}}}), "spent")
 	assert.Positive(t, left(&around{now, hosts, []Cap{{Account: "a", Until: later, By: "x"}}}), "its own job probes")
 	assert.Positive(t, left(&around{now, hosts, []Cap{{Account: "a", Until: now.Add(-time.Minute), By: "y"}}}))
+}
+
+// A job asks for a release, and a machine that lacks it says so.
+func TestReleases(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		release, wanted string
+		suits           bool
+	}{
+		{"2.1.329", "", true}, {"", "", true}, {"2.1.329", "2.1.329", true}, {"2.1.329", "2.1.32", false}, {"", "2.1.329", false},
+		{"2.1.329", ">=2.1.329", true}, {"2.1.330", ">=2.1.329", true}, {"2.10.0", ">=2.9.9", true}, {"2.1.99", ">=2.1.100", false}, {"1.99.99", ">=2.0.0", false},
+		{"2.1.329-beta.1", ">=2.1.329", true}, {"2.1.329-beta.1", "2.1.329", false}, {"", ">=0.0.0", false},
+	} {
+		assert.Equal(t, c.suits, suits(c.release, c.wanted), "%q for %q", c.release, c.wanted)
+	}
+	has, releases := []string{"claude"}, map[string]string{"claude": "2.1.100"}
+	assert.Empty(t, lacks("claude", "", has, releases))
+	assert.Empty(t, lacks("embedded", "", nil, nil))
+	assert.Equal(t, "claude is 2.1.100 on this machine, and the job asks for >=2.1.300", lacks("claude", ">=2.1.300", has, releases))
+	assert.Equal(t, "claude is a release that it does not say on this machine, and the job asks for 2.1.300", lacks("claude", "2.1.300", has, nil))
+	assert.Equal(t, "qoder is not installed on this machine (not on PATH)", lacks("qoder", "", has, releases))
+}
+
+// A program is asked for its release once, and again when it has changed.
+func TestReleasesOfPrograms(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a script is no program there")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "claude")
+	write := func(release string) {
+		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho asked >> "+dir+"/asked\necho '"+release+" (Claude Code)'\n"), 0o700))
+	}
+	getenv := func(name string) string { return map[string]string{"PATH": dir}[name] }
+	var o offers
+	for _, release := range []string{"2.1.100", "2.1.1000"} {
+		write(release)
+		for range 2 {
+			assert.Equal(t, map[string]string{"claude": release}, o.releases(t.Context(), getenv))
+		}
+	}
+	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
+	require.NoError(t, err)
+	assert.Equal(t, "asked\nasked\n", string(asked))
+	require.NoError(t, os.Remove(program))
+	assert.Empty(t, o.releases(t.Context(), getenv))
+}
+
+// A job that no worker can run says why.
+func TestNobodyRunsAJob(t *testing.T) {
+	t.Parallel()
+	e := &JobEntry{Job: "j", Protocol: 1, Labels: map[string]string{"zone": "a"}}
+	here := map[string]string{"zone": "a"}
+	lacks := HostEntry{Host: "x", Protocol: 1, Labels: here, Jobs: []HostJob{{Job: "j", Why: "claude is not installed"}}}
+	others := []HostEntry{{Host: "y", Protocol: 1}, {Host: "z", Protocol: 1, Labels: here, Draining: true}, {Host: "old", Labels: here}}
+	assert.Equal(t, "there is no worker", nobody(e, nil))
+	assert.Equal(t, "x: claude is not installed; y: it lacks a label of the job; z: it ends; old: "+errNewer.Error(), nobody(e, append([]HostEntry{lacks}, others...)))
+	for _, well := range []HostEntry{{Host: "new", Protocol: 2, Labels: here}, {Host: "runs", Protocol: 1, Labels: here, Jobs: []HostJob{{Job: "j"}}}} {
+		assert.Empty(t, nobody(e, append([]HostEntry{lacks, well}, others...)))
+	}
 }

@@ -39,7 +39,7 @@ type specFlag struct {
 
 // Flags of troupe batch with --nats that stay here, since they say what this program does.
 func localFlags() []string {
-	own := []string{"format", "template", "set", "id", "out", "events", "quiet", "json", "help", "dry-run", "no-control", "inspect", "ui", "agent", "detach", "attach", "lease", "host-label"}
+	own := []string{"format", "template", "set", "id", "out", "events", "quiet", "json", "help", "dry-run", "no-control", "inspect", "ui", "agent", "detach", "attach", "lease", "host-label", "webhook"}
 	for _, f := range serverFlags() {
 		own = append(own, f.name)
 	}
@@ -52,7 +52,6 @@ func refusedFlags() map[string]string {
 	return map[string]string{
 		"concurrency": worker, "starts-per-second": worker, "max-memory": worker, "min-free-disk": worker,
 		"resume": "--attach JOB goes on with a job", "estimate": "run the samples without --nats",
-		"webhook": "troupe ctl --nats JOB approvals lists what waits",
 	}
 }
 

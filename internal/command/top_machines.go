@@ -78,7 +78,7 @@ func (v *clusterSeen) text(now time.Time) string {
 	}
 	fmt.Fprintf(&b, "%d workers, %d tasks running, %d places\n", len(v.Hosts), running, places)
 	if len(v.Hosts) > 0 {
-		fmt.Fprintf(&b, "%-20s %-9s %-8s %-16s %-20s %s\n", "WORKER", "RUNNING", "SINCE", "AGENTS", "LABELS", "JOBS")
+		fmt.Fprintf(&b, "%-20s %-9s %-8s %-32s %-20s %s\n", "WORKER", "RUNNING", "SINCE", "AGENTS", "LABELS", "JOBS")
 	}
 	for _, h := range v.Hosts {
 		state := fmt.Sprintf("%d/%d", h.Running, h.Places)
@@ -88,7 +88,10 @@ func (v *clusterSeen) text(now time.Time) string {
 		if h.Draining {
 			state += " drain"
 		}
-		var labels, jobs []string
+		var labels, jobs, agents []string
+		for _, name := range h.Agents {
+			agents = append(agents, strings.TrimSpace(name+" "+h.Releases[name]))
+		}
 		for _, key := range slices.Sorted(maps.Keys(h.Labels)) {
 			labels = append(labels, key+"="+h.Labels[key])
 		}
@@ -99,8 +102,8 @@ func (v *clusterSeen) text(now time.Time) string {
 			}
 			jobs = append(jobs, text)
 		}
-		fmt.Fprintf(&b, "%-20s %-9s %-8s %-16s %-20s %s\n", shorten(h.Host, 20), state, rounded(now.Sub(h.Started)),
-			shorten(strings.Join(h.Agents, ","), 16), shorten(strings.Join(labels, ","), 20), shorten(strings.Join(jobs, "; "), 100))
+		fmt.Fprintf(&b, "%-20s %-9s %-8s %-32s %-20s %s\n", shorten(h.Host, 20), state, rounded(now.Sub(h.Started)),
+			shorten(strings.Join(agents, ","), 32), shorten(strings.Join(labels, ","), 20), shorten(strings.Join(jobs, "; "), 100))
 	}
 	return b.String() + "\n" + jobsText(v.Jobs, v.Hosts, now)
 }

@@ -20,8 +20,12 @@ import (
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// defaultGrace is how long a worker lets tasks run after the signal to end. systemd kills after 90 s.
-const defaultGrace = time.Minute
+const (
+	// defaultGrace is how long a worker lets tasks run after the signal to end. systemd kills after 90 s.
+	defaultGrace = time.Minute
+	// defaultAffinity is enough for a worker that is started again, as with an update.
+	defaultAffinity = 2 * time.Minute
+)
 
 func workerFlags() []flagSpec {
 	return append(serverFlags(),
@@ -31,8 +35,18 @@ func workerFlags() []flagSpec {
 		labelFlag("label", "what --host-label of a job may ask for; may be repeated"),
 		flagSpec{name: "concurrency", short: "j", arg: "N|auto", help: "how many tasks of all jobs run here at the same time; auto: as many of each job as the model's API takes; default: 4", set: setConcurrency},
 		flagSpec{name: "grace", arg: "TIME", help: "how long tasks may run on after SIGTERM or Ctrl-C; then they are interrupted, and other workers get them; default: 1m", set: duration(func(s *settings) *time.Duration { return &s.machines.grace })},
+		flagSpec{name: "affinity", arg: "TIME", help: "how long a task that another worker has begun is left to it once it is free: started again in its --dir, it continues the session, and this one would begin anew; 0s: not at all; default: 2m", set: setAffinity},
 		flagSpec{name: "check", help: "ask the worker of --dir whether it runs and has reached the servers in the last half minute; exit code 0: it has", set: on(func(s *settings) *bool { return &s.machines.check })},
 	)
+}
+
+func setAffinity(s *settings, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is not a time; write 0s or 2m", v)
+	}
+	s.machines.affinity = d
+	return nil
 }
 
 func workerPage() page {
@@ -48,8 +62,9 @@ Agents run as the user of this program, on this machine, and can read what it ca
 servers, too. Keys of providers are variables of this program; no job has them.
 
 SIGTERM or Ctrl-C: nothing more starts, and what runs may end within --grace. The second one interrupts
-what runs, the third one kills the agents. Other workers get these tasks at once. Those of a worker
-that is killed start elsewhere when their leases have ended (--lease of troupe batch).
+what runs, the third one kills the agents. These tasks continue when the worker is started again in its
+--dir; other workers get them after --affinity, and those of a worker that is killed when their leases
+have ended, too (--lease of troupe batch).
 `, groups: []flagGroup{{"Flags", append(workerFlags(), append(admissionFlags(), quietFlag()...)...)}, {"", []flagSpec{helpFlag()}}}, end: `
 Exit codes: 0 it has ended as it was told to, 2 a mistake in the arguments, 3 it could not start, or,
 with --check, it does not run, 4 the servers refuse it.
@@ -129,6 +144,9 @@ func (s *settings) completeWorker(p process) error {
 	}
 	if s.machines.grace == 0 {
 		s.machines.grace = defaultGrace
+	}
+	if !s.gave("affinity") {
+		s.machines.affinity = defaultAffinity
 	}
 	if s.machines.listen == "" {
 		return s.needsServers("troupe worker")

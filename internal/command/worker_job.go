@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-troupe/troupe/dialect/claude"
-	"github.com/agent-troupe/troupe/dialect/qoder"
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/queue"
@@ -71,6 +69,9 @@ func (j *workerJob) tell() {
 // again is when a job that has stopped begins again here; 0: never.
 func (j *workerJob) again() time.Duration {
 	var stopped *fleet.StoppedError
+	if errors.As(j.err, new(*lacking)) { // it may be installed meanwhile
+		return againAfter
+	}
 	if errors.As(j.err, &stopped) && slices.Contains([]string{fleet.StopOutage, fleet.StopUnauthorized, fleet.StopUsageLimit, fleet.StopQueue}, stopped.Reason) {
 		return againAfter
 	}
@@ -107,6 +108,8 @@ func (j *workerJob) run(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	j.handle.Store(h)
+	j.w.live.Store(j.entry.Job, h)
+	defer j.w.live.CompareAndDelete(j.entry.Job, h)
 	j.tell()
 	j.mu.Unlock()
 	j.w.note("job %s: %d tasks for %s", j.entry.Job, len(job.Tasks), j.entry.Agent)
@@ -152,7 +155,7 @@ func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err 
 		end()
 		return nil, nil, err
 	}
-	job.Queue, job.Files, job.Share = tasks, kept, fleet.ShareWork
+	job.Queue, job.Files, job.Share, job.Affinity = tasks, kept, fleet.ShareWork, w.s.machines.affinity
 	return job, end, nil
 }
 
@@ -174,9 +177,11 @@ func (j *workerJob) complete(ctx context.Context, s *settings, places []place, f
 	if err := s.chooseAgent(w.process.getenv); err != nil {
 		return err
 	}
-	program := slices.Contains([]string{claude.Name, qoder.Name}, s.agent) && s.path == "" && s.opts.PathToExecutable == "" && !s.inCloud()
-	if program && !slices.Contains(installed(s.variable(w.process.getenv)), s.agent) {
-		return fmt.Errorf("%s is not installed on this machine (not on PATH)", s.agent)
+	if s.path == "" && s.opts.PathToExecutable == "" && !s.inCloud() {
+		getenv := s.variable(w.process.getenv)
+		if what := lacks(s.agent, s.machines.agentVersion, installed(getenv), w.offers.releases(ctx, getenv)); what != "" {
+			return &lacking{what}
+		}
 	}
 	if err := s.placeDemonstrations(w.process.getenv); err != nil {
 		return err

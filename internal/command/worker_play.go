@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,6 +42,8 @@ type worker struct {
 	over  chan *workerJob
 	stage int // how many signals to end it has had
 
+	offers offers
+	live   sync.Map               // the *fleet.Handle of each job that runs, by its name
 	around atomic.Pointer[around] // as of the last heartbeat
 	parked map[string]time.Time   // accounts of which the others know
 	soon   bool                   // there is news for a heartbeat
@@ -77,9 +80,17 @@ func (w *worker) play(ctx context.Context) int {
 		}
 	}()
 	beats := w.beating(ctx)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := w.cluster.Serve(watching, w.name, w.tail); err != nil {
+			w.note("troupe ctl tail does not reach this worker: %v", err)
+		}
+	}()
 	defer func() {
 		stop()
 		<-watched
+		<-served
 		beats.end()
 	}()
 	share, grace := time.NewTicker(shareEvery), time.NewTimer(time.Hour)
@@ -244,6 +255,7 @@ func (w *worker) entry() HostEntry {
 		j := w.jobs[name]
 		of := HostJob{Job: name, Account: j.entry.Account, Why: j.why}
 		if h := j.handle.Load(); h != nil {
+			of.Why = "" // of an earlier begin
 			at := h.Progress()
 			for _, r := range at.Running {
 				of.Running = append(of.Running, r.ID)
@@ -275,6 +287,7 @@ func (w *worker) beating(ctx context.Context) *beats {
 			case <-ctx.Done():
 				return
 			case e := <-b.next:
+				e.Releases = w.offers.releases(ctx, w.process.getenv)
 				err := w.cluster.Beat(ctx, e)
 				if err == nil {
 					err = w.look(ctx)

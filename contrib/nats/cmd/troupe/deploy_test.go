@@ -39,16 +39,16 @@ func TestUnits(t *testing.T) {
 }
 
 // The server's file is a cluster that syncs each write, with TLS both ways and the roles.
-func TestServerConfiguration(t *testing.T) { //nolint:paralleltest // it sets variables
-	newRoles(t)
-	t.Setenv("SERVER_NAME", "nats-0")
+func TestServerConfiguration(t *testing.T) {
+	t.Parallel()
+	_, with := newRoles(t)
 	dir := t.TempDir()
 	for _, name := range []string{"nats-server.conf", "accounts.conf"} {
 		raw, err := os.ReadFile(deploy + name)
 		require.NoError(t, err)
 		// Its certificates are not here.
 		var lines []string
-		for line := range strings.Lines(string(raw)) {
+		for line := range strings.Lines(strings.ReplaceAll(string(with(raw)), "$SERVER_NAME", "nats-0")) {
 			if strings.Contains(line, "tls {") {
 				assert.Contains(t, line, "verify: true")
 				continue

@@ -4,30 +4,58 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/contrib/nats/embedded"
 	"github.com/agent-troupe/troupe/fleet"
 )
 
-// commandEnv makes this program the command.
-const commandEnv = "TROUPE_NATS_TEST_COMMAND"
+// commandEnv makes this program the command, and nodeEnv a server of a cluster: number, first port,
+// directory.
+const (
+	commandEnv = "TROUPE_NATS_TEST_COMMAND"
+	nodeEnv    = "TROUPE_NATS_TEST_NODE"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" {
 		main()
 	}
+	if v := os.Getenv(nodeEnv); v != "" {
+		node(v)
+	}
 	os.Exit(m.Run())
+}
+
+func node(value string) {
+	v := strings.Split(value, ",")
+	i, _ := strconv.Atoi(v[0])
+	port, _ := strconv.Atoi(v[1])
+	c := &embedded.Cluster{Name: "troupe", Port: port + 10 + i}
+	for j := range 3 {
+		if j != i {
+			c.Routes = append(c.Routes, fmt.Sprintf("127.0.0.1:%d", port+10+j))
+		}
+	}
+	s, err := embedded.Start(embedded.Config{Name: fmt.Sprint("n", i), Dir: fmt.Sprintf("%s/n%d", v[2], i), Host: "127.0.0.1", Port: port + i, Cluster: c})
+	if err != nil {
+		panic(err)
+	}
+	s.Wait()
 }
 
 // program is a process of the command.
@@ -79,10 +107,15 @@ func (p *program) exit(t *testing.T) int {
 
 func start(t *testing.T, args ...string) *program {
 	t.Helper()
+	return startIn(t, os.Environ(), args...)
+}
+
+func startIn(t *testing.T, env []string, args ...string) *program {
+	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	p := &program{Cmd: exec.CommandContext(t.Context(), exe, args...), over: make(chan struct{})}
-	p.Env = append(os.Environ(), commandEnv+"=1")
+	p.Env = append(slices.Clone(env), commandEnv+"=1")
 	p.Stdout, p.Stderr, p.Dir = p, p, t.TempDir()
 	require.NoError(t, p.Start())
 	go func() {
@@ -132,46 +165,6 @@ func results(t *testing.T, out string) map[string]fleet.TaskResult {
 		all[r.ID] = r
 	}
 	return all
-}
-
-// A worker is killed in the middle of a job: each task has one result, and a second program that
-// attaches has the same ones.
-func TestAWorkerIsKilled(t *testing.T) {
-	t.Parallel()
-	a, url := first(t, "-j", "2")
-	b := start(t, "worker", "--nats", url, "--dir", t.TempDir(), "--name", "second", "-j", "2")
-	b.await(t, "worker second in")
-	file, agent := tasks(t, 16, 200*time.Millisecond)
-	out, again := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "again")
-	batch := start(t, "batch", file, "--nats", url, "--agent", agent, "--id", "kill", "--lease", "2s", "--out", out)
-	b.await(t, `job kill: t\d+: accepted`)
-	require.NoError(t, b.Process.Signal(syscall.SIGKILL))
-	assert.Zero(t, batch.exit(t))
-	assert.Contains(t, batch.text(), "16 of 16 tasks accepted")
-	got, by := results(t, out), map[string]int{}
-	assert.Len(t, got, 16)
-	for _, r := range got {
-		assert.Equal(t, "done", r.Text)
-		name, _, _ := strings.Cut(r.Worker, ".")
-		by[name]++
-	}
-	assert.Positive(t, by["first"])
-	assert.Positive(t, by["second"])
-	attached := start(t, "batch", "--attach", "kill", "--nats", url, "--out", again)
-	assert.Zero(t, attached.exit(t))
-	for id, r := range results(t, again) {
-		assert.Equal(t, got[id].Fence, r.Fence)
-		assert.Equal(t, got[id].Worker, r.Worker)
-	}
-	jobs := start(t, "jobs", "--nats", url)
-	assert.Zero(t, jobs.exit(t))
-	assert.Regexp(t, `kill +over +scripted.*16 tasks`, jobs.text())
-	assert.Zero(t, start(t, "jobs", "rm", "kill", "--nats", url).exit(t))
-	jobs = start(t, "jobs", "--nats", url)
-	assert.Zero(t, jobs.exit(t))
-	assert.Contains(t, jobs.text(), "there are no jobs")
-	require.NoError(t, a.Process.Signal(syscall.SIGTERM))
-	assert.Zero(t, a.exit(t))
 }
 
 // run is a command that ends well, and what it prints.
@@ -232,7 +225,15 @@ func TestApprovals(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{\"id\":\"a\",\"prompt\":\"one\"}\n{\"id\":\"b\",\"prompt\":\"two\"}\n"), 0o600))
 	call := `  - {match: %s, steps: [{tool_use: {name: Bash, input: {command: make %s}, result: "ran"}}, {text: ended}]}` + "\n"
 	require.NoError(t, os.WriteFile(script, []byte("turns:\n"+fmt.Sprintf(call, "one", "x")+fmt.Sprintf(call, "two", "y")), 0o600))
-	batch := start(t, "batch", file, "--nats", url, "--agent", "scripted:"+script, "--id", "asks", "--approvals", "--out", out)
+	posted := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a fleet.Approval
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&a))
+		posted <- a.Task
+	}))
+	t.Cleanup(hook.Close)
+	batch := startIn(t, append(os.Environ(), "TROUPE_WEBHOOK_SECRET=a secret of the test"), "batch", file, "--nats", url, "--agent", "scripted:"+script,
+		"--id", "asks", "--approvals", "--webhook", hook.URL, "--out", out)
 	batch.await(t, "job asks: the servers have it")
 	ctl := func(words ...string) string {
 		return run(t, append([]string{"ctl", "--nats", url, "asks"}, words...)...)
@@ -243,6 +244,7 @@ func TestApprovals(t *testing.T) {
 		calls = nil
 		require.NoError(t, json.Unmarshal([]byte(ctl("approvals", "--json")), &calls))
 	}
+	assert.ElementsMatch(t, []string{"a", "b"}, []string{<-posted, <-posted}, "each call is posted")
 	ids := map[string]string{}
 	for _, c := range calls {
 		ids[c.Task] = c.ID
@@ -259,4 +261,20 @@ func TestApprovals(t *testing.T) {
 	assert.Contains(t, ctl("approvals"), "no call waits")
 	again := start(t, "ctl", "--nats", url, "asks", "allow", ids["a"])
 	assert.Equal(t, 1, again.exit(t))
+	assert.Empty(t, posted, "once")
+}
+
+// A job asks for a release of its agent that no worker has: programs say so, and a worker that gets it runs it.
+func TestAReleaseThatNobodyHas(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\necho '2.1.100 (Claude Code)'\n"), 0o700)) //nolint:gosec // a program
+	a := startIn(t, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH")), "worker", "--listen", "127.0.0.1:0", "--dir", t.TempDir(), "--name", "first")
+	url := a.await(t, `next worker on this machine: troupe worker --nats (\S+)`)
+	file, _ := tasks(t, 1, 0)
+	const why = "claude is 2.1.100 on this machine, and the job asks for >=2.1.300"
+	batch := start(t, "batch", file, "--nats", url, "--agent", "claude", "--agent-version", ">=2.1.300", "--id", "r", "--yes")
+	batch.await(t, "job r: no worker can run it: first: "+why)
+	assert.Contains(t, run(t, "jobs", "--nats", url), "none running; first: "+why)
+	assert.Contains(t, run(t, "top", "--cluster", "--nats", url), "claude 2.1.100")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -20,32 +21,38 @@ import (
 // roles are the users of deploy/accounts.conf: a file with the seed of each.
 type roles struct{ worker, submitter, viewer, system string }
 
-// newRoles makes keys, and has a configuration read them as variables.
-func newRoles(t *testing.T) roles {
+// newRoles makes keys. The function puts them into a configuration, as the environment of a server does.
+func newRoles(t *testing.T) (r roles, with func(configuration []byte) []byte) {
 	t.Helper()
+	public := map[string]string{}
 	key := func(role string) string {
 		k, err := nkeys.CreateUser()
 		require.NoError(t, err)
-		public, err := k.PublicKey()
+		public[role], err = k.PublicKey()
 		require.NoError(t, err)
 		seed, err := k.Seed()
 		require.NoError(t, err)
-		t.Setenv("TROUPE_"+strings.ToUpper(role), public)
 		file := filepath.Join(t.TempDir(), role+".nk")
 		require.NoError(t, os.WriteFile(file, seed, 0o600))
 		return file
 	}
-	return roles{key("worker"), key("submitter"), key("viewer"), key("system")}
+	r = roles{key("worker"), key("submitter"), key("viewer"), key("system")}
+	return r, func(configuration []byte) []byte {
+		for role, key := range public {
+			configuration = bytes.ReplaceAll(configuration, []byte("$TROUPE_"+strings.ToUpper(role)), []byte(key))
+		}
+		return configuration
+	}
 }
 
 // withRoles starts a server with deploy/accounts.conf.
 func withRoles(t *testing.T) (url string, r roles) {
 	t.Helper()
-	r = newRoles(t)
+	r, with := newRoles(t)
 	accounts, err := os.ReadFile("../../deploy/accounts.conf")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "accounts.conf"), accounts, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "accounts.conf"), with(accounts), 0o600))
 	file := filepath.Join(dir, "server.conf")
 	text := fmt.Sprintf("server_name: one\nlisten: \"127.0.0.1:-1\"\njetstream { store_dir: %q, sync_interval: always }\ninclude accounts.conf\n", t.TempDir())
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -73,7 +80,8 @@ func as(t *testing.T, url, seed string) (nc *nats.Conn, denied chan error) {
 }
 
 // A job runs with the rights of the roles, and no role reaches a subject that it must not reach.
-func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
+func TestRoles(t *testing.T) {
+	t.Parallel()
 	url, r := withRoles(t)
 	require.Zero(t, start(t, "jobs", "--nats", url, "--creds", r.submitter).exit(t), "it makes the directories")
 	w := start(t, "worker", "--nats", url, "--creds", r.worker, "--dir", t.TempDir(), "--name", "w", "-j", "4")
@@ -109,7 +117,7 @@ func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
 		publish   []string
 		subscribe []string
 	}{
-		"worker": {r.worker, append(append([]string{"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.evil", "$KV.TROUPE_JOBS.w.drain", "$KV.TROUPE_CAPS.acct.a", "troupe.q.j.c.x", spec}, makes...), streams...),
+		"worker": {r.worker, append(append([]string{"$KV.TROUPE_JOBS.j", "$KV.TROUPE_JOBS.evil", "$KV.TROUPE_JOBS.w.drain", "$KV.TROUPE_CAPS.acct.a", "troupe.q.j.c.x", "troupe.h.w.tail", "_INBOX.x", spec}, makes...), streams...),
 			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
 		"submitter": {r.submitter, append([]string{"$KV.TROUPE_HOSTS.h", "$KV.TROUPE_CAPS.park.a", "$JS.API.STREAM.DELETE.KV_TROUPE_CAPS", "$JS.API.STREAM.DELETE.KV_TROUPE_JOBS", "$JS.API.STREAM.DELETE.KV_TROUPE_HOSTS"}, streams...),
 			[]string{">", "troupe.>", "$KV.>", "$JS.API.>", "$SYS.>"}},
@@ -157,7 +165,8 @@ func TestRoles(t *testing.T) { //nolint:paralleltest // it sets variables
 }
 
 // The doctor sees a server that does not sync each write, and says what it cannot see.
-func TestDoctor(t *testing.T) { //nolint:paralleltest // it sets variables
+func TestDoctor(t *testing.T) {
+	t.Parallel()
 	url, r := withRoles(t)
 	seen := start(t, "doctor", "--nats", url, "--creds", r.submitter, "--system-creds", r.system)
 	seen.exit(t)
