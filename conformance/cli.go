@@ -83,6 +83,21 @@ func (a Agent) CLI(tb testing.TB) string {
 	return ""
 }
 
+// Installed is the path of the agent's program, for programs that are not tests: the one that [Agent.Env]
+// names, else the one that .ci/conformance-install put into the user's cache. It fails if the program is not there.
+func (a Agent) Installed() (path string, err error) {
+	if path = os.Getenv(a.Env()); path == "" {
+		path, err = a.cached()
+	}
+	if err == nil {
+		err = executable(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: run .ci/conformance-install, or set %s", err, a.Env())
+	}
+	return path, nil
+}
+
 // cached is where .ci/conformance-install puts the program.
 func (a Agent) cached() (string, error) {
 	cache, err := os.UserCacheDir()

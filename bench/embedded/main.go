@@ -68,17 +68,7 @@ func main() {
 
 // installed is where Claude Code is; "": nowhere.
 func installed() string {
-	if path := os.Getenv(conformance.Claude.Env()); path != "" {
-		return path
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	path := filepath.Join(cache, "troupe", "claude-code", conformance.Claude.Version(), "claude")
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
+	path, _ := conformance.Claude.Installed() // without it a part is left out
 	return path
 }
 

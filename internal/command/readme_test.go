@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The README and the help say the same about exit codes.
-func TestReadmeListsTheExitCodes(t *testing.T) {
+// The guide to the command and the help say the same about exit codes.
+func TestGuideListsTheExitCodes(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
+	guide, err := os.ReadFile("../../docs/command.md")
 	require.NoError(t, err)
 	codes := regexp.MustCompile(`(?m)^ +([0-9]) +(.+)$`).FindAllStringSubmatch(exitCodes, -1)
 	assert.Len(t, codes, 8)
-	plain := regexp.MustCompile("`").ReplaceAllString(string(readme), "")
+	plain := regexp.MustCompile("`").ReplaceAllString(string(guide), "")
 	for _, c := range codes {
 		assert.Contains(t, plain, "| "+c[1]+" | "+c[2]+" |\n")
 	}

@@ -51,13 +51,14 @@ func (l *loop) turn(mode string, n int, figures *measure.Line) error {
 	if err := l.until(`"control_response"`, figures); err != nil {
 		return err
 	}
-	began := time.Now()
+	began, used := time.Now(), measure.CPU()
 	if _, err := fmt.Fprintf(l.in, `{"type":"user","message":{"role":"user","content":%q},"parent_tool_use_id":null,"session_id":""}`+"\n",
 		measure.Prompt(mode, n)); err != nil {
 		return err
 	}
 	err := l.until(`"result"`, figures)
 	figures.WallMillis = float64(time.Since(began).Microseconds()) / 1e3
+	figures.CPUMillis = float64((measure.CPU() - used).Microseconds()) / 1e3
 	return err
 }
 

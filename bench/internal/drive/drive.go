@@ -80,7 +80,7 @@ func (r *run) warmUp(ctx context.Context) error {
 // it is open, of others all at once when all are open.
 func (r *run) have(ctx context.Context) error {
 	r.clients = make([]*sdk.Client, r.Sessions)
-	began := time.Now()
+	began, used := time.Now(), measure.CPU()
 	err := Each(r.Sessions, atOnce, func(i int) error {
 		c := sdk.NewClient(r.Options(nil))
 		r.clients[i] = c
@@ -93,10 +93,12 @@ func (r *run) have(ctx context.Context) error {
 		return r.count(r.turn(ctx, c))
 	})
 	if err == nil && r.Mode != measure.Idle {
-		began = time.Now()
+		began, used = time.Now(), measure.CPU()
 		err = Each(r.Sessions, r.Sessions, func(i int) error { return r.count(r.turn(ctx, r.clients[i])) })
 	}
 	r.line.WallMillis = float64(time.Since(began).Microseconds()) / 1e3
+	r.line.CPUMillis = float64((measure.CPU() - used).Microseconds()) / 1e3
+	r.line.Peak = measure.MB(measure.Peak())
 	r.line.Messages = r.messages.Load()
 	r.line.CLINanos = r.nanos.Load() / int64(r.Sessions)
 	return err

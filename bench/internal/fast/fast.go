@@ -61,6 +61,7 @@ type talk struct {
 	prompt string // that of its UserPromptSubmit hook; "" without one
 	seq    int    // of the agent's requests
 	line   []byte // the line being written
+	fault  string // see Faults
 	// session stands for every id: short, so that an event has room for text, and another
 	// one in each conversation, since a session has one process at a time.
 	session string
@@ -75,6 +76,7 @@ type hostLine struct {
 		Subtype   string          `json:"subtype"`
 		RequestID string          `json:"request_id"`
 		Response  json.RawMessage `json:"response"`
+		Error     string          `json:"error"`
 	} `json:"response"`
 	Message struct {
 		Content json.RawMessage `json:"content"`
@@ -82,6 +84,9 @@ type hostLine struct {
 }
 
 func (a *talk) take(l hostLine) error {
+	if a.fault == Mute {
+		return nil
+	}
 	switch l.Type {
 	case "control_request":
 		var init struct {
@@ -131,6 +136,9 @@ func (a *talk) turn(prompt string) error {
 	if err := a.printf(`{"type":"system","subtype":"init","session_id":%q,"model":"fast","cwd":"/","tools":[],"mcp_servers":[],"permissionMode":"default","uuid":%q}`, a.session, a.session); err != nil {
 		return err
 	}
+	if a.fault != "" {
+		return a.misbehave()
+	}
 	var ns int64
 	var err error
 	switch mode {
@@ -154,8 +162,12 @@ func (a *talk) turn(prompt string) error {
 	if err != nil {
 		return err
 	}
-	return a.printf(`{"type":"result","subtype":"success","is_error":false,"num_turns":1,"duration_ms":1,"duration_api_ms":0,"total_cost_usd":0,"result":%q,"session_id":%q,"uuid":%q}`,
-		measure.Result(ns), a.session, a.session)
+	return a.result("success", measure.Result(ns))
+}
+
+func (a *talk) result(subtype, text string) error {
+	return a.printf(`{"type":"result","subtype":%q,"is_error":%t,"num_turns":1,"duration_ms":1,"duration_api_ms":0,"total_cost_usd":0,"result":%q,"session_id":%q,"uuid":%q}`,
+		subtype, subtype != "success", text, a.session, a.session)
 }
 
 // stream writes n events of [EventSize] bytes, each by itself, as agents do.
@@ -265,25 +277,29 @@ func (a *talk) request(request string) (id string, err error) {
 
 // await reads until the answer to id is there.
 func (a *talk) await(id string) error {
+	l, err := a.answer(id)
+	if err == nil && l.Response.Subtype != "success" {
+		err = fmt.Errorf("request %s was refused: %s", id, l.Response.Error)
+	}
+	return err
+}
+
+// answer reads until there is an answer to id, also one that refuses it.
+func (a *talk) answer(id string) (l hostLine, err error) {
 	for {
 		line, err := a.in.ReadSlice('\n')
 		if err != nil {
-			return fmt.Errorf("waiting for the answer to %s: %w", id, err)
+			return l, fmt.Errorf("waiting for the answer to %s: %w", id, err)
 		}
-		var l hostLine
+		l = hostLine{}
 		if err := json.Unmarshal(line, &l); err != nil {
-			return fmt.Errorf("line of the host: %w", err)
+			return l, fmt.Errorf("line of the host: %w", err)
 		}
-		switch {
-		case l.Response.RequestID != id:
-			err = a.take(l)
-		case l.Response.Subtype != "success":
-			err = fmt.Errorf("request %s was refused: %s", id, line)
-		default:
-			return nil
+		if l.Response.RequestID == id {
+			return l, nil
 		}
-		if err != nil {
-			return err
+		if err := a.take(l); err != nil {
+			return l, err
 		}
 	}
 }

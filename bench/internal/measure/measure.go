@@ -84,8 +84,10 @@ type Line struct {
 	Messages   int64   `json:"messages"`
 	CLINanos   int64   `json:"cli_ns"`
 	WallMillis float64 `json:"wall_ms"`
+	CPUMillis  float64 `json:"cpu_ms"`
 	RSS        float64 `json:"rss_mb"`
 	Base       float64 `json:"base_mb"`
+	Peak       float64 `json:"peak_mb"`
 	Heap       float64 `json:"heap_mb"`
 	Goroutines int     `json:"goroutines"`
 }
@@ -120,6 +122,19 @@ func RSSOf(pid int) int64 {
 		return 0
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// Peak is the highest resident set that this process has had, in bytes; 0 where there is
+// no /proc.
+func Peak() int64 {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
 }
 
 // Heap is the number of bytes of live and not yet collected objects.

@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"bytes"
@@ -39,16 +39,6 @@ func TestMegabytes(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err == nil { // not on every kernel
 		assert.Positive(t, megabytes(string(own), "Pss"))
-	}
-}
-
-func TestNumbers(t *testing.T) {
-	t.Parallel()
-	var got []int
-	require.NoError(t, numbers("1,8,64", &got))
-	assert.Equal(t, []int{1, 8, 64}, got)
-	for _, bad := range []string{"", "0", "1,,2", "x"} {
-		require.Error(t, numbers(bad, &got), "%q", bad)
 	}
 }
 

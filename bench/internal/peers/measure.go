@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func (b *bench) measure(ctx context.Context, p peer) ([]row, error) {
 	}
 	for w, do := range ways {
 		each := 0.0
-		for _, n := range b.counts {
+		for _, n := range b.Counts {
 			at := n
 			if room := available() * 0.6; w == 0 && each*float64(n) > room {
 				at = max(1, int(room/each))
@@ -57,7 +57,7 @@ func (b *bench) measure(ctx context.Context, p peer) ([]row, error) {
 func (b *bench) median(ctx context.Context, p *peer, n int, do task) (figures, error) {
 	rounds := 1
 	if n == 1 {
-		rounds = b.rounds
+		rounds = b.Rounds
 	}
 	var all []figures
 	for range rounds {

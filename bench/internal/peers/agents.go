@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ type peer struct {
 // own says that it is the agent of this repository.
 func (p *peer) own() bool { return p.name == ours }
 
-const ours = "embedded"
+const ours = Own
 
 // site is a place for one process: nothing of the user's home is in it.
 type site struct {

@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/agent-troupe/troupe/conformance"
@@ -20,13 +19,13 @@ func (b *bench) find(ctx context.Context, p peer, install bool) ([]string, error
 		return []string{self}, err
 	}
 	if p.npm == "" {
-		path, err := cached(conformance.Claude, "claude-code", "claude")
+		path, err := conformance.Claude.Installed()
 		return []string{path}, err
 	}
-	if b.agents == "" {
+	if b.Agents == "" {
 		return nil, errors.New("no -agents")
 	}
-	dir, err := filepath.Abs(filepath.Join(b.agents, p.name))
+	dir, err := filepath.Abs(filepath.Join(b.Agents, p.name))
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +45,7 @@ func (b *bench) find(ctx context.Context, p peer, install bool) ([]string, error
 	if !p.node {
 		return found[:1], nil
 	}
-	node, err := cached(conformance.Node, "node", "node_modules/node-"+runtime.GOOS+"-"+strings.ReplaceAll(runtime.GOARCH, "amd64", "x64")+"/bin/node")
+	node, err := conformance.Node.Installed()
 	return []string{node, found[0]}, err
 }
 
@@ -76,20 +75,4 @@ func why(out string) string {
 		last = line
 	}
 	return last
-}
-
-// cached is where .ci/conformance-install puts the agent, or what its variable names.
-func cached(a conformance.Agent, name, program string) (string, error) {
-	if path := os.Getenv(a.Env()); path != "" {
-		return path, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(cache, "troupe", name, a.Version(), filepath.FromSlash(program))
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("%w: run .ci/conformance-install, or set %s", err, a.Env())
-	}
-	return path, nil
 }

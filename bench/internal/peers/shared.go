@@ -1,4 +1,4 @@
-package main
+package peers
 
 import (
 	"cmp"
@@ -48,14 +48,14 @@ var errLate = errors.New("not all sessions were busy at the same time: raise -ho
 // together opens many sessions in one process, and has all of them do the task at the same
 // time: with a longer answer if they were too late.
 func (b *bench) together(ctx context.Context, p peer) (row, error) {
-	n := b.many
+	n := b.Many
 	if p.own() {
 		n *= 2 // they are small beside what the process's own memory varies by
 	}
-	for hold := b.hold; ; hold *= 2 {
+	for hold := b.Hold; ; hold *= 2 {
 		p.script(b.server, hold)
 		r, err := b.crowd(ctx, p, n, hold)
-		if !errors.Is(err, errLate) || hold > b.hold*4 {
+		if !errors.Is(err, errLate) || hold > b.Hold*4 {
 			return r, err
 		}
 	}
