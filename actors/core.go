@@ -111,6 +111,9 @@ type Core struct {
 // input is the options and what goes with them.
 func (k *Core) input() *dialect.Input { return k.cfg.Input }
 
+// Input returns what the session was made of. It does not change.
+func (k *Core) Input() *dialect.Input { return k.cfg.Input }
+
 // NewCore prepares a session. Nothing runs yet.
 func NewCore(cfg Config) *Core {
 	if cfg.Emit == nil {

@@ -28,7 +28,7 @@ const namesTable = "testdata/names.txt"
 const maxNames = 2100 +
 	107 + // of the embedded agent and the models it calls
 	12 + // of jobs that programs on many machines share
-	45 // of the window in a browser
+	50 // of the window in a browser, and of what it changes at other hosts
 
 // notLibrary lists the trees whose names have no compatibility promise: programs, what drives them,
 // and packages that are importable without a promise.

@@ -31,8 +31,10 @@ func (s *Session) config(ctx context.Context, spec *Spec) (actors.Config, error)
 		spec.Program = spec.NewProgram(s.seams())
 	}
 	spec.Options.CanUseTool = s.askedOf(spec.Options.CanUseTool)
+	spec.Options.Hooks = s.heard(spec.Options.Hooks)
+	s.program = spec.Program
 	in := &dialect.Input{}
-	ofPolicy, err := spec.fill(in)
+	ofPolicy, err := spec.fill(in, s.told)
 	if err != nil {
 		return actors.Config{}, err
 	}
@@ -106,12 +108,12 @@ func (s *Session) relaunch(in *dialect.Input, e machine.Launch) (*session.Comman
 // fill makes in what the dialect reads: the options, with what is known of the callbacks,
 // the servers and the environment, and with the policy in force. It returns the warnings
 // about the policy.
-func (spec *Spec) fill(in *dialect.Input) ([]session.Warning, error) {
+func (spec *Spec) fill(in *dialect.Input, told callback.Told) ([]session.Warning, error) {
 	*in = dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
 		HasSessionStore: spec.Options.SessionStore != nil,
 	}}
-	warnings, err := callback.EnforcePolicy(&in.Options)
+	warnings, err := callback.EnforcePolicy(&in.Options, told)
 	in.Registrations = hooks.Registrations(spec.Dialect, in.Hooks)
 	if in.ParentEnv == nil {
 		in.ParentEnv = os.Environ()

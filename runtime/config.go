@@ -165,7 +165,9 @@ func (s *Session) askedOf(ask session.CanUseTool) session.CanUseTool {
 		return nil
 	}
 	return func(ctx context.Context, r *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {
-		return ask(context.WithValue(ctx, sessionKey{}, s), r)
+		result, err := ask(context.WithValue(ctx, sessionKey{}, s), r)
+		s.answered(r.ToolUseID, &result, err)
+		return result, err
 	}
 }
 

@@ -64,7 +64,7 @@ func (s *Session) storedIn(program agent.Program) opened {
 			return nil, false, err
 		}
 		content, err := archive.ReadSession(agent.Launch{Dir: launch.Dir, Env: environment(launch, in.ParentEnv)}, id)
-		return io.NopCloser(bytes.NewReader(content)), true, err
+		return inMemory{bytes.NewReader(content)}, true, err
 	}
 }
 

@@ -26,7 +26,7 @@ type Preview struct {
 // options cannot work, it returns the same error as [Runtime.Open].
 func (spec *Spec) Preview() (*Preview, error) {
 	in, d, p := &dialect.Input{}, spec.Dialect, &Preview{}
-	ofPolicy, err := spec.fill(in)
+	ofPolicy, err := spec.fill(in, nil)
 	if err != nil {
 		return nil, err
 	}

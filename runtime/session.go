@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/actors"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/actors/user"
+	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/protocol"
@@ -49,6 +50,8 @@ type Session struct {
 	about   AdmissionRequest // what the session is for
 	local   bool             // its agent is a process of this machine that the runtime started
 	meter   meter
+	program agent.Program          // in this process, or nil
+	gates   atomic.Pointer[gates]  // who has decided about calls of tools; nil: no gate has
 	marks   atomic.Pointer[[]Mark] // deaths and crashes, oldest first; emitting is held to write it
 	lived   atomic.Int64           // when the present incarnation of its actor began, in Unix nanoseconds
 	opened  time.Time

@@ -99,7 +99,7 @@ func park(o *Options, home *runtime.Runtime) (remove func() error, err error) {
 	spec, err := specOf(o)
 	problems := []error{err}
 	if err == nil {
-		_, wrong := callback.EnforcePolicy(&spec.Options)
+		_, wrong := callback.EnforcePolicy(&spec.Options, nil)
 		problems = append(problems, wrong)
 	}
 	bad := func(wrong bool, option, problem, fix string) {

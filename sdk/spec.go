@@ -82,7 +82,7 @@ func otherProblems(spec *runtime.Spec) error {
 	in := dialect.Input{Options: spec.Options, Facts: dialect.Facts{
 		ParentEnv: spec.ParentEnv, SettingsContent: spec.SettingsContent, LoadedSettings: spec.LoadedSettings,
 	}}
-	_, err := callback.EnforcePolicy(&in.Options)
+	_, err := callback.EnforcePolicy(&in.Options, nil)
 	if spec.Dialect == nil {
 		return err
 	}

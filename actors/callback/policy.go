@@ -17,14 +17,14 @@ import (
 // callback ids stay the same. o.Hooks is copied first. Warnings are about a policy
 // that decides less than its rules suggest, or more than other options do. The error has a
 // *[session.ConfigError] for each mistake; the options are then fit only to be checked for
-// more mistakes.
-func EnforcePolicy(o *session.Options) ([]session.Warning, error) {
+// more mistakes. told, if it is set, learns what the policy says of each call.
+func EnforcePolicy(o *session.Options, told Told) ([]session.Warning, error) {
 	if o.Policy == nil {
 		return nil, nil
 	}
 	rules, problems := compilePolicy(o)
 	limit, _ := o.PersonLimit()
-	g := &gatekeeper{policy: rules, ask: o.CanUseTool, timeout: limit, blind: o.Policy.Resolve == nil && o.Spawner != nil}
+	g := &gatekeeper{policy: rules, ask: o.CanUseTool, told: told, timeout: limit, blind: o.Policy.Resolve == nil && o.Spawner != nil}
 	own := make([]session.Hook, len(o.Hooks), len(o.Hooks)+1)
 	for i, h := range o.Hooks {
 		own[i] = g.watch(h)

@@ -24,7 +24,7 @@ func enforced(t *testing.T, event protocol.HookEvent, out string, err error) fun
 			return json.RawMessage(out), err
 		}}},
 	}
-	_, wrong := EnforcePolicy(&o)
+	_, wrong := EnforcePolicy(&o, nil)
 	require.NoError(t, wrong)
 	return func(input string) (string, error) {
 		got, err := o.Hooks[0].Func(t.Context(), &session.HookCall{Input: json.RawMessage(input)})

@@ -25,6 +25,18 @@ type gatekeeper struct {
 	timeout time.Duration      // of ask; 0: none
 	blind   bool               // the links of the agent's machine cannot be followed
 	calls   callDirectories
+	told    Told // or nil
+}
+
+// Told learns what a policy says of a call of a tool, by its id. An ask is not a decision: who is
+// asked decides.
+type Told func(id string, says protocol.PermissionBehavior, rule bool, why string)
+
+// tell reports what a rule, or the rest of the policy, says of a call.
+func (g *gatekeeper) tell(id string, says protocol.PermissionBehavior, why *policy.Explanation) {
+	if g.told != nil && id != "" {
+		g.told(id, says, why.Rule.Text != "" || len(why.Parts) > 0, why.String())
+	}
 }
 
 // hook decides about every call before the agent does, also about calls that
@@ -84,6 +96,18 @@ func (g *gatekeeper) verdict(ctx context.Context, in *protocol.PreToolUseInput) 
 	call := policyCall(in.ToolName, in.ToolInput, in.MCPServer, in.Cwd)
 	g.calls.note(in.ToolUseID, in.Cwd)
 	why := g.policy.Explain(call)
+	says := protocol.BehaviorAsk
+	switch {
+	case why.ByAgent:
+		says = ""
+	case why.Behavior == protocol.BehaviorAllow, why.Behavior == protocol.BehaviorDeny:
+		says = why.Behavior
+	case g.ask == nil, in.PermissionMode == protocol.ModeDontAsk:
+		says = protocol.BehaviorDeny
+	}
+	if says != "" {
+		g.tell(in.ToolUseID, says, &why)
+	}
 	switch {
 	case why.Behavior == protocol.BehaviorDeny:
 		return ruled(protocol.HookDeny, denialBy(why)), nil
@@ -138,6 +162,7 @@ func (g *gatekeeper) consult(ctx context.Context, call policy.Call, r *protocol.
 	if err == nil && result.Allowed() && result.UpdatedInput != nil {
 		call.Input = result.UpdatedInput
 		if why := g.policy.Explain(call); why.Behavior == protocol.BehaviorDeny {
+			g.tell(r.ToolUseID, protocol.BehaviorDeny, &why)
 			return denied(denialBy(why)), nil
 		}
 	}
@@ -160,12 +185,16 @@ func (g *gatekeeper) decide(ctx context.Context, r *protocol.CanUseToolRequest) 
 	why := g.policy.Explain(call)
 	switch {
 	case why.Behavior == protocol.BehaviorDeny:
+		g.tell(r.ToolUseID, protocol.BehaviorDeny, &why)
 		return denied(denialBy(why)), nil
 	case why.Behavior == protocol.BehaviorAllow && !wantsPerson(r):
+		g.tell(r.ToolUseID, protocol.BehaviorAllow, &why)
 		return protocol.PermissionResult{Behavior: protocol.BehaviorAllow}, nil
 	case g.ask == nil:
+		g.tell(r.ToolUseID, protocol.BehaviorDeny, &why)
 		return denied(nobodyToAsk), nil
 	}
+	g.tell(r.ToolUseID, protocol.BehaviorAsk, &why)
 	return g.consult(ctx, call, r)
 }
 

@@ -279,7 +279,7 @@ func TestPolicyRefusesAnInputThatIsNoObject(t *testing.T) {
 				return json.RawMessage(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","updatedInput":{"command":"make"}}}`), nil
 			}}},
 		}
-		_, err := EnforcePolicy(&o)
+		_, err := EnforcePolicy(&o, nil)
 		require.NoError(t, err)
 		require.Len(t, o.Hooks, 2)
 		for _, h := range o.Hooks {

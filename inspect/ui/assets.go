@@ -47,7 +47,7 @@ func loadAssets() *assets {
 	a := &assets{files: map[string]asset{}, entered: template.Must(template.New("entered").Parse(enteredPage))}
 	all, _ := fs.ReadDir(pages.Files, ".") // it is embedded
 	for _, f := range all {
-		content, _ := fs.ReadFile(pages.Files, f.Name())
+		content := pages.Sent(f.Name())
 		if f.Name() == "index.html" {
 			a.index = template.Must(template.New(f.Name()).Parse(string(content)))
 			continue

@@ -5,23 +5,25 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
 )
 
-// books are what the window knows of the jobs, by their ids.
+// books are what the window knows of the jobs, by their hosts and ids.
 type books struct {
 	mu  sync.Mutex
-	all map[string]*book
+	all map[[2]string]*book
 }
 
 // book is what the window knows of one job, with the order in which its tasks have changed.
 type book struct {
 	mu      sync.Mutex
 	job     Job
-	n       int64 // number of the last change
+	host    string // id of its host; "": this program
+	n       int64  // number of the last change
 	tasks   map[string]*entry
 	summary any
 	calls   []Approval
@@ -32,35 +34,53 @@ type entry struct {
 	changed int64
 }
 
-// list returns the jobs that run now, each with what is known of it.
-func (w *Window) list() []*book {
-	if w.cfg.Jobs == nil {
-		return nil
+// list returns the jobs that run now, of this program and of all other hosts, each with what is
+// known of it.
+func (w *Window) list(ctx context.Context) []*book {
+	var hosts []Host
+	if w.cfg.Hosts != nil {
+		hosts = w.others.all(ctx, w)
 	}
+	of := make([][]Job, len(hosts))
+	w.each(ctx, hosts, func(i int, h Host) { of[i], _ = h.Jobs(ctx) }) // those of a host that does not answer are left out
 	w.books.mu.Lock()
 	defer w.books.mu.Unlock()
 	var list []*book
-	all := map[string]*book{}
-	for _, j := range w.cfg.Jobs() {
-		id := j.ID()
-		if all[id] != nil {
-			continue // ids differ; see Config.Jobs
+	all := map[[2]string]*book{}
+	add := func(host string, jobs []Job) {
+		for _, j := range jobs {
+			key := [2]string{host, j.ID()}
+			if all[key] != nil {
+				continue // ids differ; see Config.Jobs
+			}
+			b := w.books.all[key]
+			if b == nil || b.job != j {
+				b = &book{job: j, host: host, tasks: map[string]*entry{}}
+			}
+			all[key] = b
+			list = append(list, b)
 		}
-		b := w.books.all[id]
-		if b == nil || b.job != j {
-			b = &book{job: j, tasks: map[string]*entry{}}
-		}
-		all[id] = b
-		list = append(list, b)
+	}
+	if w.cfg.Jobs != nil {
+		add("", w.cfg.Jobs())
+	}
+	for i, h := range hosts {
+		add(h.ID(), of[i])
 	}
 	w.books.all = all
 	return list
 }
 
-// find returns the job with the id, or nil.
-func (w *Window) find(id string) *book {
-	list := w.list()
-	if at := slices.IndexFunc(list, func(b *book) bool { return b.job.ID() == id }); at >= 0 {
+// listFor are the jobs that a request is about: those of a host, if it names one.
+func (w *Window) listFor(r *http.Request) []*book {
+	host := r.URL.Query().Get("host")
+	return slices.DeleteFunc(w.list(r.Context()), func(b *book) bool { return host != "" && b.host != host })
+}
+
+// find returns the job of a host with the id, or nil.
+func (w *Window) find(ctx context.Context, host, id string) *book {
+	list := w.list(ctx)
+	if at := slices.IndexFunc(list, func(b *book) bool { return b.host == host && b.job.ID() == id }); at >= 0 {
 		return list[at]
 	}
 	return nil
@@ -120,7 +140,10 @@ func (b *book) waiting() []Approval {
 	calls := slices.Clone(b.calls)
 	for i := range calls {
 		a := &calls[i]
-		a.Job, a.Answer, a.ID = b.job.ID(), true, callID(b.job.ID(), a.ID)
+		a.Job, a.Host, a.Answer, a.ID = b.job.ID(), b.host, a.Answer || b.job.ID() != deskJob, callID(b.job.ID(), a.ID)
+		if a.Job == deskJob {
+			a.Job = ""
+		}
 	}
 	return calls
 }
@@ -161,6 +184,9 @@ func (b *book) json(whole bool) (map[string]json.RawMessage, error) {
 		}
 	}
 	more := map[string]any{"total": len(b.tasks), "states": states, "waiting": len(b.calls)}
+	if b.host != "" {
+		more["host_id"] = b.host
+	}
 	if whole {
 		groups := []failure{}
 		for f, n := range failed {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ const maxDecided = 256
 // decided is the answer that a call has got.
 type decided struct {
 	ID     string    `json:"id"`
+	Host   string    `json:"host,omitempty"`
 	Allow  *bool     `json:"allow,omitempty"` // not known of a call that was answered elsewhere, or is gone
 	Who    string    `json:"who,omitempty"`
 	At     time.Time `json:"at"`
@@ -39,7 +39,7 @@ func (a *answers) of(id string) *decided {
 }
 
 func (a *answers) find(id string) *decided {
-	if at := slices.IndexFunc(a.given, func(d *decided) bool { return d.ID == id }); at >= 0 {
+	if at := slices.IndexFunc(a.given, func(d *decided) bool { return d.Host+"/"+d.ID == id }); at >= 0 {
 		return a.given[at]
 	}
 	return nil
@@ -97,8 +97,9 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 		return
 	}
 	v.Who = from.who
-	id := r.PathValue("id")
-	had, err := w.answers.begin(r.Context(), w, id)
+	id, host := r.PathValue("id"), r.URL.Query().Get("host")
+	key := host + "/" + id
+	had, err := w.answers.begin(r.Context(), w, key)
 	if had != nil {
 		conflict(rw, had)
 		return
@@ -107,12 +108,12 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 		return // the client has left
 	}
 	var d *decided
-	defer func() { w.answers.end(id, d) }()
-	tool, session, err := w.answer(r.Context(), id, &v)
+	defer func() { w.answers.end(key, d) }()
+	tool, session, err := w.answer(r.Context(), host, id, &v)
 	var first *DecidedError
 	switch {
 	case errors.As(err, &first): // elsewhere, such as by a command
-		d = &decided{ID: id, Allow: &first.Verdict.Allow, Who: first.Verdict.Who, At: first.At, Reason: first.Verdict.Reason}
+		d = &decided{ID: id, Host: host, Allow: &first.Verdict.Allow, Who: first.Verdict.Who, At: first.At, Reason: first.Verdict.Reason}
 		conflict(rw, d)
 		return
 	case errors.Is(err, ErrDecided), errors.Is(err, ErrOver), errors.Is(err, ErrNoTask):
@@ -125,17 +126,24 @@ func (w *Window) decide(rw http.ResponseWriter, r *http.Request, from caller) {
 		refuse(rw, err)
 		return
 	}
-	d = &decided{ID: id, Allow: &v.Allow, Who: from.who, At: w.clock.Now(), Reason: v.Reason}
+	d = &decided{ID: id, Host: host, Allow: &v.Allow, Who: from.who, At: w.clock.Now(), Reason: v.Reason}
 	w.hub.publish("decided", "", d)
-	done := "denied"
+	if host == "" {
+		w.did(from.who, session, v.text()+" "+tool)
+	}
+	writeJSON(rw, d)
+}
+
+// text is what an event says of the answer.
+func (v *Verdict) text() string {
+	text := "denied"
 	if v.Allow {
-		done = "allowed"
+		text = "allowed"
 	}
 	if v.Input != nil {
-		done += " with changed input"
+		text += " with changed input"
 	}
-	w.did(from, session, fmt.Sprintf("%s %s", done, tool))
-	writeJSON(rw, d)
+	return text
 }
 
 // conflict answers with the answer that counts.
@@ -147,9 +155,9 @@ func conflict(rw http.ResponseWriter, d *decided) {
 }
 
 // answer gives the answer to who waits for it.
-func (w *Window) answer(ctx context.Context, id string, v *Verdict) (tool, session string, err error) {
+func (w *Window) answer(ctx context.Context, host, id string, v *Verdict) (tool, session string, err error) {
 	job, call, _ := strings.Cut(id, ":")
-	if job == deskJob && w.cfg.Desk != nil {
+	if host == "" && job == deskJob && w.cfg.Desk != nil {
 		list := w.cfg.Desk.waiting()
 		at := slices.IndexFunc(list, func(a Approval) bool { return a.ID == id })
 		if at < 0 {
@@ -157,7 +165,7 @@ func (w *Window) answer(ctx context.Context, id string, v *Verdict) (tool, sessi
 		}
 		return list[at].Tool, list[at].Session, w.cfg.Desk.decide(id, v)
 	}
-	b := w.find(job)
+	b := w.find(ctx, host, job)
 	if b == nil {
 		return "", "", ErrDecided
 	}
@@ -167,12 +175,12 @@ func (w *Window) answer(ctx context.Context, id string, v *Verdict) (tool, sessi
 	list := b.waiting()
 	at := slices.IndexFunc(list, func(a Approval) bool { return a.ID == id })
 	if at < 0 { // the job may know who has answered
-		if err := b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v}); err != nil {
+		if err := b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v, Who: v.Who}); err != nil {
 			return "", "", err
 		}
 		return "a call", "", nil
 	}
-	return list[at].Tool + " of " + list[at].Task, list[at].Session, b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v})
+	return list[at].Tool + " of " + list[at].Task, list[at].Session, b.job.Do(ctx, Command{Op: Decide, Approval: call, Verdict: *v, Who: v.Who})
 }
 
 // body reads the JSON of a change. An empty body is {}.

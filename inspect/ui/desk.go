@@ -22,10 +22,28 @@ type Desk struct {
 	mu   sync.Mutex
 	n    int
 	open []*deskCall // the oldest first
+	who  []decidedBy // of the last calls, the oldest first
+}
+
+// decidedBy is who has answered a call of a tool.
+type decidedBy struct{ call, who string }
+
+// by is who has answered a call; "": not known.
+func (d *Desk) by(call string) string {
+	if d == nil || call == "" {
+		return ""
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at := slices.IndexFunc(d.who, func(w decidedBy) bool { return w.call == call }); at >= 0 {
+		return d.who[at].who
+	}
+	return ""
 }
 
 type deskCall struct {
 	Approval
+	call   string                          // id of the ToolUseBlock
 	answer func(sdk.PermissionResult) bool // false: it was answered before, or withdrawn
 	done   <-chan struct{}                 // closed when it was answered or withdrawn
 }
@@ -66,7 +84,7 @@ func (d *Desk) put(session string, r *sdk.ToolPermissionRequest, answer func(sdk
 	c := &deskCall{Approval: Approval{
 		ID: callID(deskJob, strconv.Itoa(d.n)), Session: session, Tool: r.ToolName, Input: slices.Clone(r.Input), Cwd: r.Cwd,
 		At: d.rt.Clock().Now(), Answer: r.ToolName != "AskUserQuestion" && r.ToolName != "ExitPlanMode",
-	}, answer: answer, done: done}
+	}, call: r.ToolUseID, answer: answer, done: done}
 	d.open = append(d.open, c)
 	return c
 }
@@ -115,6 +133,7 @@ func (d *Desk) decide(id string, v *Verdict) error {
 		return ErrUnsupported
 	}
 	d.open = slices.Delete(d.open, at, at+1)
+	d.who = append(d.who[max(0, len(d.who)-maxDecided+1):], decidedBy{c.call, v.Who})
 	d.mu.Unlock()
 	if !c.answer(v.result()) {
 		return ErrDecided

@@ -2,81 +2,110 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-troupe/troupe/inspect"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
-// Host is another program whose sessions a window shows, for reading. Implementations are
-// safe for concurrent use.
+// Host is another program, whose sessions and jobs a window shows, and steers where
+// [inspect.Access.Steer] of both allows it. A method that a host does not support returns an
+// error that matches [ErrUnsupported], and the pages leave that part out. Implementations are safe for concurrent use.
 type Host interface {
 	// ID is the id of the host, which is part of addresses. It differs from that of others.
 	ID() string
 	// Report asks the host for its sessions.
 	Report(ctx context.Context) (*inspect.Report, error)
-}
-
-// Socket is the program that listens on a socket; see [inspect.Listen].
-func Socket(path string) Host { return socketHost(path) }
-
-type socketHost string
-
-func (s socketHost) ID() string {
-	return strings.TrimSuffix(filepath.Base(string(s)), filepath.Ext(string(s)))
-}
-
-func (s socketHost) Report(ctx context.Context) (*inspect.Report, error) {
-	return inspect.Fetch(ctx, string(s))
+	// Events calls each with what happens there from now on, until ctx ends, each returns
+	// false, or the host ends.
+	Events(ctx context.Context, each func(inspect.Event) bool) error
+	// History is what the host has measured in the last 15 minutes, 3 hours or day, as
+	// [runtime.Runtime.History] has it.
+	History(ctx context.Context, window time.Duration) (runtime.History, error)
+	// Jobs are the jobs that run there. Values of the same job are equal.
+	Jobs(ctx context.Context) ([]Job, error)
+	// Do carries out a decision about the host itself, its sessions or accounts.
+	Do(ctx context.Context, c Command) error
 }
 
 // others are the hosts besides this program.
 type others struct {
-	mu   sync.Mutex
-	last map[string]*inspect.Report // what they have said last, by id
+	mu       sync.Mutex
+	last     map[string]*inspect.Report // what they have said last, by id
+	followed map[string]bool            // hosts whose events are read, or that have no events
 }
 
-// ask asks all hosts at once. Those that do not answer are left out.
-func (o *others) ask(ctx context.Context, w *Window) map[string]*inspect.Report {
+// all are the hosts that there are now.
+func (o *others) all(ctx context.Context, w *Window) []Host {
 	if w.cfg.Hosts == nil {
 		return nil
 	}
 	hosts, err := w.cfg.Hosts(ctx)
 	if err != nil {
-		hosts = nil // as if no program showed its sessions
+		return nil // as if no program showed its sessions
 	}
-	all := map[string]*inspect.Report{}
-	var mu sync.Mutex
+	return hosts
+}
+
+// each asks all hosts at once, and waits for their answers.
+func (w *Window) each(ctx context.Context, hosts []Host, ask func(i int, h Host)) {
 	var waits []chan struct{}
-	for _, h := range hosts {
+	for i, h := range hosts {
 		done := make(chan struct{})
 		waits = append(waits, done)
 		w.exec.Go(func() {
 			defer close(done)
-			r, err := h.Report(ctx)
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			all[h.ID()] = r
+			ask(i, h)
 		})
 	}
 	for _, done := range waits {
 		_ = w.exec.Await(context.WithoutCancel(ctx), done) // a host has a limit for its answer
 	}
+}
+
+// ask asks all hosts. Those that do not answer are left out.
+func (o *others) ask(ctx context.Context, w *Window) map[string]*inspect.Report {
+	hosts := o.all(ctx, w)
+	if hosts == nil {
+		return nil
+	}
+	reports := make([]*inspect.Report, len(hosts))
+	w.each(ctx, hosts, func(i int, h Host) { reports[i], _ = h.Report(ctx) }) // without a report the host is left out
+	all := map[string]*inspect.Report{}
+	for i, r := range reports {
+		if r != nil {
+			all[hosts[i].ID()] = r
+		}
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last = all
 	return all
+}
+
+// there is the host that a request names. ok is false if it names none; the request is answered
+// if there is no such host.
+func (w *Window) there(rw http.ResponseWriter, r *http.Request) (h Host, ok bool) {
+	id := r.URL.Query().Get("host")
+	if id == "" {
+		return nil, false
+	}
+	for _, h := range w.others.all(r.Context(), w) {
+		if h.ID() == id {
+			return h, true
+		}
+	}
+	missing(rw, "host")
+	return nil, true
 }
 
 // rowsOf are the sessions of other hosts.
@@ -111,6 +140,8 @@ type hostJSON struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
 	Up   bool   `json:"up"`
+	// Drain says that it is a worker of jobs that programs share.
+	Drain bool `json:"drain,omitempty"`
 }
 
 func (w *Window) hosts(rw http.ResponseWriter, r *http.Request, _ caller) {
@@ -121,16 +152,21 @@ func (w *Window) hosts(rw http.ResponseWriter, r *http.Request, _ caller) {
 	all := w.others.ask(r.Context(), w)
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		h := all[id].Host
-		list = append(list, hostJSON{id, fmt.Sprintf("%s %d", h.Program, h.PID), h.PID, true})
+		name := h.Program
+		if h.PID != 0 {
+			name = fmt.Sprintf("%s %d", h.Program, h.PID)
+		}
+		list = append(list, hostJSON{id, name, h.PID, true, h.PID != 0 && h.Socket == ""})
 	}
 	writeJSON(rw, list)
 }
 
-// look sends what has changed at other hosts.
+// look sends what has changed at other hosts, and reads the events of those that are new.
 func (p *pump) look(ctx context.Context) {
 	if p.w.cfg.Hosts == nil {
 		return
 	}
+	p.w.others.follow(ctx, p)
 	now := map[string]*row{}
 	var changed []*row
 	for _, r := range rowsOf(p.w.others.ask(ctx, p.w)) {
@@ -156,21 +192,68 @@ func (p *pump) look(ctx context.Context) {
 	}
 }
 
-// merged is the trees of all hosts as one, for pages that show all.
-func merged(all map[string]*inspect.Report, own *runtime.Tree) runtime.Tree {
-	t := *own
+// follow reads the events of the hosts that are there, until the pump ends. A host that ends is
+// read again when it is back; one that has no events is not asked again.
+func (o *others) follow(ctx context.Context, p *pump) {
+	hosts := o.all(ctx, p.w)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.followed == nil {
+		o.followed = map[string]bool{}
+	}
+	for _, h := range hosts {
+		id := h.ID()
+		if o.followed[id] {
+			continue
+		}
+		o.followed[id] = true
+		p.readers.Add(1)
+		p.w.exec.Go(func() {
+			defer p.readers.Done()
+			err := h.Events(ctx, func(e inspect.Event) bool { p.elsewhere(id, &e); return ctx.Err() == nil })
+			if errors.Is(err, ErrUnsupported) && ctx.Err() == nil {
+				return
+			}
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			delete(o.followed, id)
+		})
+	}
+}
+
+// elsewhere takes an event of another host.
+func (p *pump) elsewhere(host string, e *inspect.Event) {
+	p.mu.Lock()
+	p.events++
+	show := e.Level != "DEBUG" && p.shown < maxEvents
+	if show {
+		p.shown++
+	}
+	p.mu.Unlock()
+	if show {
+		p.w.hub.publish("event", "", steered{*e, e.By, host})
+	}
+}
+
+// merged is the trees of all hosts as one, for pages that show all. of says of which host each
+// account is.
+func merged(all map[string]*inspect.Report, own *runtime.Tree) (t runtime.Tree, of []string) {
+	t = *own
+	of = make([]string, len(t.Accounts))
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		other := &all[id].Tree
 		t.DeadLetters += other.DeadLetters
 		t.LargeLines += other.LargeLines
 		t.LargeLinesLimit += other.LargeLinesLimit
-		t.Sessions = append(t.Sessions, other.Sessions...)
 		t.Breakers = append(t.Breakers, other.Breakers...)
 		t.Accounts = append(t.Accounts, other.Accounts...)
 		t.Ended = append(t.Ended, other.Ended...)
+		for range other.Accounts {
+			of = append(of, id)
+		}
 		if reflect.DeepEqual(t.Fleet, own.Fleet) {
 			t.Fleet = other.Fleet
 		}
 	}
-	return t
+	return t, of
 }

@@ -50,8 +50,8 @@ func newHub(clock session.Clock, exec session.Executor, run func(context.Context
 
 // reader is one who reads the stream.
 type reader struct {
-	session string // whose messages it gets, too; "" for none
-	login   *login
+	sessions []string // whose messages it gets, too
+	login    *login
 
 	mu     sync.Mutex
 	queue  []*frame
@@ -187,8 +187,10 @@ func (h *hub) watched() []string {
 	defer h.mu.Unlock()
 	var all []string
 	for _, r := range h.readers {
-		if r.session != "" && !slices.Contains(all, r.session) {
-			all = append(all, r.session)
+		for _, id := range r.sessions {
+			if !slices.Contains(all, id) {
+				all = append(all, id)
+			}
 		}
 	}
 	return all
@@ -221,7 +223,9 @@ func (h *hub) publish(kind, of string, v any) int64 {
 }
 
 // wants reports whether a frame is for the reader.
-func (r *reader) wants(f *frame) bool { return f.session == "" || f.session == r.session }
+func (r *reader) wants(f *frame) bool {
+	return f.session == "" || slices.Contains(r.sessions, f.session)
+}
 
 // push hands a frame to the reader. One that is too far behind loses what it has not read.
 func (r *reader) push(f *frame) {

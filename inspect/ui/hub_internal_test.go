@@ -121,15 +121,16 @@ func TestAReaderFallsBehind(t *testing.T) {
 func TestMessagesAreForTheirReaders(t *testing.T) {
 	t.Parallel()
 	h, _, _, _ := newTestHub(t)
-	a, other := &reader{session: "a"}, &reader{}
+	a, other := &reader{sessions: []string{"b", "a"}}, &reader{}
 	start, _ := h.join(a, 0)
 	_, _ = h.join(other, 0)
-	assert.Equal(t, []string{"a"}, h.watched())
+	assert.Equal(t, []string{"b", "a"}, h.watched())
 	h.publish("message", "a", "of a")
 	h.publish("message", "b", "of b")
+	h.publish("message", "c", "of c")
 	h.publish("tick", "", "tick")
 	all, _ := texts(t, a)
-	assert.Equal(t, []string{`"of a"`, `"tick"`}, all)
+	assert.Equal(t, []string{`"of a"`, `"of b"`, `"tick"`}, all)
 	all, _ = texts(t, other)
 	assert.Equal(t, []string{`"tick"`}, all)
 	again := &reader{}

@@ -41,13 +41,19 @@ type JobTask struct {
 	Value  any       // the task; a struct for JSON
 }
 
-// Command is a decision of a person about a job.
+// Command is a decision of a person about a job, or about a [Host].
 type Command struct {
 	Op       Op
 	Task     string // of CancelTask and RequeueTask
-	Limit    int    // of Retune: attempts at the same time; 0: start nothing
+	Limit    int    // of Retune: attempts at the same time; 0: start nothing. Of RetuneAccount, also -1: adapt
 	Approval string // of Decide
 	Verdict  Verdict
+	Who      string // who has decided, for events
+
+	Session string        // of Interrupt and CloseSession
+	Account string        // label, of ParkAccount and RetuneAccount
+	For     time.Duration // of ParkAccount; 0: unpark
+	Why     string        // of ParkAccount; may be empty
 }
 
 // Op is what a [Command] does.
@@ -64,6 +70,15 @@ const (
 	Decide      Op = "decide"
 )
 
+// Operations of a [Host].
+const (
+	Interrupt     Op = "interrupt" // the turn of a session
+	CloseSession  Op = "close"
+	ParkAccount   Op = "park_account"
+	RetuneAccount Op = "retune_account"
+	Drain         Op = "drain" // start nothing more, and end
+)
+
 // Verdict answers a call that waits for a person.
 type Verdict struct {
 	Allow  bool            `json:"allow"`
@@ -72,12 +87,12 @@ type Verdict struct {
 	Who    string          `json:"who,omitempty"`    // who has answered
 }
 
-// Errors of [Job.Do].
+// Errors of [Job.Do] and [Host].
 var (
 	ErrNoTask      = errors.New("there is no such task")
 	ErrOver        = errors.New("the job or the task is over")
 	ErrDecided     = errors.New("the call was answered, or does not wait any more")
-	ErrUnsupported = errors.New("this job cannot do that")
+	ErrUnsupported = errors.New("this job or host cannot do that")
 )
 
 // DecidedError is an [ErrDecided] that knows the answer.
@@ -93,6 +108,7 @@ func (e *DecidedError) Unwrap() error { return ErrDecided }
 type Approval struct {
 	ID      string          `json:"id"`
 	Job     string          `json:"job,omitempty"`
+	Host    string          `json:"host,omitempty"` // id of its host; empty: this program
 	Task    string          `json:"task,omitempty"`
 	Attempt int             `json:"attempt,omitempty"`
 	Session string          `json:"session,omitempty"` // the runtime's id; empty: not known

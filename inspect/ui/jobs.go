@@ -10,7 +10,7 @@ import (
 // jobOf is the job that the path names, after a look at it. Without one it answers the
 // request.
 func (w *Window) jobOf(rw http.ResponseWriter, r *http.Request) *book {
-	b := w.find(r.PathValue("job"))
+	b := w.find(r.Context(), r.URL.Query().Get("host"), r.PathValue("job"))
 	if b == nil {
 		missing(rw, "job")
 		return nil
@@ -24,8 +24,14 @@ func (w *Window) jobOf(rw http.ResponseWriter, r *http.Request) *book {
 
 func (w *Window) jobs(rw http.ResponseWriter, r *http.Request, _ caller) {
 	list := []map[string]json.RawMessage{}
-	for _, b := range w.list() {
+	for _, b := range w.listFor(r) {
+		if b.job.ID() == deskJob && b.host != "" {
+			continue
+		}
 		err := b.look(r.Context())
+		if err != nil && b.host != "" {
+			continue // it ends, or its host does
+		}
 		var m map[string]json.RawMessage
 		if err == nil {
 			m, err = b.json(false)
@@ -73,12 +79,12 @@ func (w *Window) tasks(rw http.ResponseWriter, r *http.Request, _ caller) {
 
 // waiting are the calls that wait for a person, the oldest first. Without Access.Content
 // they have nothing that the agent wrote but the name of the tool.
-func (w *Window) waiting() []Approval {
+func (w *Window) waiting(books []*book) []Approval {
 	list := []Approval{}
 	for _, a := range w.cfg.Desk.waiting() {
 		list = append(list, w.shown(a))
 	}
-	for _, b := range w.list() {
+	for _, b := range books {
 		for _, a := range b.waiting() {
 			list = append(list, w.shown(a))
 		}
@@ -96,11 +102,16 @@ func (w *Window) shown(a Approval) Approval {
 }
 
 func (w *Window) approvals(rw http.ResponseWriter, r *http.Request, _ caller) {
-	for _, b := range w.list() {
-		if err := b.look(r.Context()); err != nil {
+	books := w.listFor(r)
+	for _, b := range books {
+		if err := b.look(r.Context()); err != nil && b.host == "" {
 			refuse(rw, err)
 			return
 		}
 	}
-	writeJSON(rw, map[string]any{"at": w.clock.Now(), "approvals": w.waiting()})
+	list := w.waiting(books)
+	if host := r.URL.Query().Get("host"); host != "" {
+		list = slices.DeleteFunc(list, func(a Approval) bool { return a.Host != host })
+	}
+	writeJSON(rw, map[string]any{"at": w.clock.Now(), "approvals": list})
 }

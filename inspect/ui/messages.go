@@ -34,6 +34,8 @@ type item struct {
 	Text    string          `json:"text,omitempty"` // of a note of this window
 	Size    int             `json:"size,omitempty"` // bytes of a message that was cut
 	Cut     bool            `json:"cut,omitempty"`
+	// Gates say who has decided about the calls that the message has the results of, by their ids.
+	Gates map[string]runtime.Gate `json:"gates,omitempty"`
 }
 
 // itemOf is a line of a transcript as a page gets it. ok is false for lines that a page does
@@ -47,11 +49,19 @@ func itemOf(raw []byte) (one item, ok bool) {
 		Result  string          `json:"result"`
 		IsError bool            `json:"is_error"`
 		Subtype string          `json:"subtype"`
+
+		At        string `json:"timestamp"`   // of a line that was stored
+		Sidechain bool   `json:"isSidechain"` // of a subagent
+		Meta      bool   `json:"isMeta"`      // of the agent's own
 	}
 	if protocol.Unmarshal(raw, &line) != nil {
 		return item{}, false
 	}
 	one = item{Type: line.Type, UUID: line.UUID, Parent: line.Parent}
+	if line.Sidechain || line.Meta {
+		return item{}, false
+	}
+	one.At, _ = time.Parse(time.RFC3339Nano, line.At) // else not known
 	switch line.Type {
 	case "user", "assistant":
 		if one.Message = line.Message; len(line.Message) > maxMessage {
@@ -112,6 +122,7 @@ type lives struct {
 type live struct {
 	w    *Window
 	id   string
+	s    *runtime.Session
 	stop context.CancelFunc
 
 	mu        sync.Mutex
@@ -139,7 +150,7 @@ func (l *lives) follow(ctx context.Context, w *Window) {
 			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
-		one := &live{w: w, id: id, stop: stop, seq: liveSeq}
+		one := &live{w: w, id: id, s: s, stop: stop, seq: liveSeq}
 		if l.all == nil {
 			l.all = map[string]*live{}
 		}
@@ -177,6 +188,7 @@ func (l *live) see(m *runtime.Seen) {
 	}
 	l.flush()
 	one.At = m.At
+	one.Gates = l.w.gatesOf(l.s, one.Message)
 	l.add(one)
 }
 

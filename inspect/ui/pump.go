@@ -44,6 +44,8 @@ type pump struct {
 	births []birth
 	ends   map[string]*session.Ended // of sessions whose end was not sent yet
 
+	readers sync.WaitGroup // of the events of other hosts
+
 	rows  map[string]*row // of the beat alone
 	other map[string]*row // of other hosts, by host and id; of the beat alone
 	over  []string        // sessions that have ended since the pump began; of the beat alone
@@ -74,6 +76,7 @@ func (w *Window) pump(outer context.Context) {
 		w.pause(ctx, beat)
 	}
 	_ = w.exec.Await(context.Background(), over) // its context has ended
+	p.readers.Wait()
 	if outer.Err() == nil {
 		w.hub.finish()
 	}
@@ -129,7 +132,7 @@ func (p *pump) event(r session.EventRecord) {
 	}
 	if show {
 		of := inspect.EventOf(r)
-		p.w.hub.publish("event", "", steered{of, of.By})
+		p.w.hub.publish("event", "", steered{of, of.By, ""})
 	}
 	if r.Session != "" {
 		p.mark(r.Session)

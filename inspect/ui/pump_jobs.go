@@ -10,12 +10,11 @@ import (
 
 // jobsSeen is what the stream has said of jobs and calls.
 type jobsSeen struct {
-	jobs  map[string]*jobSeen
-	calls map[string]Approval // that wait; nil before the first look
+	jobs  map[*book]*jobSeen
+	calls map[string]Approval // that wait, by host and id; nil before the first look
 }
 
 type jobSeen struct {
-	book    *book
 	summary map[string]json.RawMessage
 	task    int64 // number of the last change that was sent
 }
@@ -24,20 +23,21 @@ type jobSeen struct {
 // nothing: readers fetch that themselves.
 func (s *jobsSeen) look(ctx context.Context, w *Window) {
 	first, before := s.calls == nil, s.jobs
-	s.jobs = map[string]*jobSeen{}
-	for _, b := range w.list() {
-		if b.look(ctx) != nil {
-			continue // the next look asks again
-		}
+	s.jobs = map[*book]*jobSeen{}
+	books := w.list(ctx)
+	w.looks(ctx, books)
+	for _, b := range books {
 		id := b.job.ID()
-		last := before[id]
-		if last == nil || last.book != b {
-			last = &jobSeen{book: b}
+		last := before[b]
+		if last == nil {
+			last = &jobSeen{}
 			if first {
 				last.task = b.last()
 			}
 		}
-		s.jobs[id] = last
+		if s.jobs[b] = last; id == deskJob && b.host != "" {
+			continue
+		}
 		if m, err := b.json(false); err == nil && !reflect.DeepEqual(m, last.summary) {
 			if last.summary = m; !first {
 				w.hub.publish("job", "", m)
@@ -46,25 +46,47 @@ func (s *jobsSeen) look(ctx context.Context, w *Window) {
 		for more := true; more; {
 			var tasks []any
 			if tasks, last.task, more = b.since(last.task, maxTasks); len(tasks) > 0 {
-				w.hub.publish("task", "", map[string]any{"job": id, "tasks": tasks})
+				w.hub.publish("task", "", map[string]any{"job": id, "host_id": b.host, "tasks": tasks})
 			}
 		}
 	}
-	s.approvals(w, first)
+	s.approvals(w, books, first)
+}
+
+// looks asks jobs where they stand: those of this program in turn, those of other hosts at once. Of
+// one that does not answer the last state stays; the next look asks again.
+func (w *Window) looks(ctx context.Context, books []*book) {
+	var waits []chan struct{}
+	for _, b := range books {
+		if b.host == "" {
+			_ = b.look(ctx)
+			continue
+		}
+		done := make(chan struct{})
+		waits = append(waits, done)
+		w.exec.Go(func() {
+			defer close(done)
+			_ = b.look(ctx)
+		})
+	}
+	for _, done := range waits {
+		_ = w.exec.Await(context.WithoutCancel(ctx), done)
+	}
 }
 
 // approvals sends the calls that have come, and those that are gone.
-func (s *jobsSeen) approvals(w *Window, first bool) {
+func (s *jobsSeen) approvals(w *Window, books []*book, first bool) {
 	before := s.calls
 	s.calls = map[string]Approval{}
-	for _, a := range w.waiting() {
-		if s.calls[a.ID] = a; before[a.ID].ID == "" && !first {
+	for _, a := range w.waiting(books) {
+		key := a.Host + "/" + a.ID
+		if s.calls[key] = a; before[key].ID == "" && !first {
 			w.hub.publish("approval", "", a)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(before)) {
-		if _, there := s.calls[id]; !there && w.answers.of(id) == nil {
-			w.hub.publish("decided", "", decided{ID: id, At: w.clock.Now()}) // elsewhere, or the call is gone
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if _, there := s.calls[key]; !there && w.answers.of(key) == nil {
+			w.hub.publish("decided", "", decided{ID: before[key].ID, Host: before[key].Host, At: w.clock.Now()}) // elsewhere, or the call is gone
 		}
 	}
 }

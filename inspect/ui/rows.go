@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"os"
 	"reflect"
@@ -113,9 +114,29 @@ func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
 
 // group is the sessions of one state.
 type group struct {
-	State    session.State         `json:"state"`
-	Count    int                   `json:"count"`
-	Sessions []runtime.SessionTree `json:"sessions"` // the first of them, by id
+	State    session.State `json:"state"`
+	Count    int           `json:"count"`
+	Sessions []hosted      `json:"sessions"` // the first of them, by id
+}
+
+// hosted is a session and where it is.
+type hosted struct {
+	runtime.SessionTree
+	Host string `json:"host,omitempty"`
+}
+
+// hostedOf are the sessions of all hosts.
+func hostedOf(own []runtime.SessionTree, all map[string]*inspect.Report) (list []hosted) {
+	for i := range own {
+		list = append(list, hosted{own[i], ""})
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		of := all[id].Tree.Sessions
+		for i := range of {
+			list = append(list, hosted{of[i], id})
+		}
+	}
+	return list
 }
 
 // groupSize is how many sessions of a group are shown.
@@ -152,21 +173,30 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 		refuse(rw, err)
 		return
 	}
-	host, tree := report.Host, merged(w.others.ask(r.Context(), w), &report.Tree)
+	var host inspect.Host
+	var tree runtime.Tree
+	var of []string
+	var groups []group
 	if other, ok := w.asked(rw, r); ok {
 		if other == nil {
 			return
 		}
-		host, tree = other.Host, other.Tree
+		id := r.URL.Query().Get("host")
+		host, tree, groups = other.Host, other.Tree, groupsOf(hostedOf(nil, map[string]*inspect.Report{id: other}))
+		of = slices.Repeat([]string{id}, len(tree.Accounts))
+	} else {
+		all := w.others.ask(r.Context(), w)
+		host, groups = report.Host, groupsOf(hostedOf(report.Tree.Sessions, all))
+		tree, of = merged(all, &report.Tree)
 	}
-	groups := groupsOf(tree.Sessions)
 	tree.Sessions = []runtime.SessionTree{}
 	tree.Ended = tree.Ended[:min(len(tree.Ended), groupSize)]
 	writeJSON(rw, struct {
 		Host   inspect.Host `json:"host"`
 		Tree   runtime.Tree `json:"tree"` // without sessions
 		Groups []group      `json:"groups"`
-	}{host, tree, groups})
+		Of     []string     `json:"account_hosts"` // of which host each account is
+	}{host, tree, groups, of})
 }
 
 // elsewhere answers with a session of another host.
@@ -180,7 +210,7 @@ func (w *Window) elsewhere(rw http.ResponseWriter, report *inspect.Report, id st
 	missing(rw, "session")
 }
 
-func groupsOf(all []runtime.SessionTree) []group {
+func groupsOf(all []hosted) []group {
 	at, groups := map[session.State]int{}, []group{}
 	for i := range all {
 		state := all[i].State

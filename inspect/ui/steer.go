@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/inspect"
@@ -14,10 +15,10 @@ import (
 )
 
 // did makes an event of what a person has done, and returns its number.
-func (w *Window) did(from caller, session, what string) uint64 {
-	seq := w.rt.Steered(session, from.who, what)
+func (w *Window) did(who, session, what string) uint64 {
+	seq := w.rt.Steered(session, who, what)
 	if seq == 0 { // the session has ended meanwhile
-		seq = w.rt.Steered("", from.who, what+" ("+session+")")
+		seq = w.rt.Steered("", who, what+" ("+session+")")
 	}
 	return seq
 }
@@ -25,55 +26,176 @@ func (w *Window) did(from caller, session, what string) uint64 {
 // steered is an event with who did it.
 type steered struct {
 	inspect.Event
-	Who string `json:"who,omitempty"`
+	Who  string `json:"who,omitempty"`
+	Host string `json:"host,omitempty"`
 }
 
-// accepted answers with the number of the event.
+// accepted answers with the number of the event; that of another host is not known.
 func accepted(rw http.ResponseWriter, id uint64) {
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(http.StatusAccepted)
 	_, _ = fmt.Fprintf(rw, "{\"id\":%d}\n", id) //nolint:gosec // a number
 }
 
-// interrupt ends the turn of a session.
-func (w *Window) interrupt(rw http.ResponseWriter, r *http.Request, from caller) {
-	w.onSession(rw, r, from, "interrupt of the turn", func(ctx context.Context, s *runtime.Session) error {
-		_, err := s.Stop(ctx, session.StopScope{Turn: true})
-		return err
-	})
+// goneError is an [ErrNoTask] about something else.
+type goneError struct{ what string }
+
+func (e *goneError) Error() string { return "there is no " + e.what + " with this id, or it has ended" }
+func (e *goneError) Unwrap() error { return ErrNoTask }
+
+// carry carries out a decision, here or at the host that the request names, and answers.
+func (w *Window) carry(rw http.ResponseWriter, r *http.Request, from caller, job string, c *Command) {
+	c.Who = from.who
+	h, named := w.there(rw, r)
+	if named && h == nil {
+		return
+	}
+	var b *book
+	if job != "" {
+		id := ""
+		if named {
+			id = h.ID()
+		}
+		if b = w.find(r.Context(), id, job); b == nil {
+			missing(rw, "job")
+			return
+		}
+	}
+	var id uint64
+	var err error
+	switch {
+	case named && b != nil:
+		err = b.job.Do(r.Context(), *c)
+	case named:
+		err = h.Do(r.Context(), *c)
+	default:
+		id, err = w.steer(r.Context(), job, c)
+	}
+	var gone *goneError
+	switch {
+	case errors.As(err, &gone):
+		missing(rw, gone.what)
+	case errors.Is(err, ErrNoTask) && c.Task != "":
+		missing(rw, "task")
+	case errors.Is(err, ErrNoTask):
+		http.Error(rw, err.Error(), http.StatusNotFound)
+	case errors.Is(err, ErrOver):
+		http.Error(rw, "the task or the job is over", http.StatusConflict)
+	case errors.Is(err, ErrUnsupported) && job != "":
+		http.Error(rw, "this job cannot do that", http.StatusUnprocessableEntity)
+	case errors.Is(err, ErrUnsupported):
+		http.Error(rw, "that cannot be changed at this host", http.StatusUnprocessableEntity)
+	case err != nil:
+		refuse(rw, err)
+	default:
+		accepted(rw, id)
+	}
 }
 
-// closes closes a session.
-func (w *Window) closes(rw http.ResponseWriter, r *http.Request, from caller) {
-	w.onSession(rw, r, from, "close", func(ctx context.Context, s *runtime.Session) error { return s.Close(ctx) })
+// steer carries out a decision in this program, and returns the number of its event.
+func (w *Window) steer(ctx context.Context, job string, c *Command) (uint64, error) {
+	if job != "" {
+		return w.steerJob(ctx, job, c)
+	}
+	switch c.Op {
+	case Interrupt:
+		return w.onSession(c, "interrupt of the turn", func(ctx context.Context, s *runtime.Session) error {
+			_, err := s.Stop(ctx, session.StopScope{Turn: true})
+			return err
+		})
+	case CloseSession:
+		return w.onSession(c, "close", func(ctx context.Context, s *runtime.Session) error { return s.Close(ctx) })
+	case ParkAccount, RetuneAccount:
+		return w.onAccount(c)
+	default:
+		return 0, ErrUnsupported
+	}
+}
+
+func (w *Window) steerJob(ctx context.Context, job string, c *Command) (uint64, error) {
+	j := w.ownJob(job)
+	if j == nil {
+		return 0, &goneError{"job"}
+	}
+	text, session := "job "+job+": ", ""
+	switch c.Op {
+	case Pause, Resume:
+		text += string(c.Op) + "d"
+	case Retune:
+		text += fmt.Sprintf("retuned to %d", c.Limit)
+	case CancelJob:
+		text += "canceled"
+	case CancelTask:
+		text += "task " + c.Task + " canceled"
+	case RequeueTask:
+		text += "task " + c.Task + " requeued"
+	case Decide: // from another window
+		c.Verdict.Who = c.Who
+		text = c.Verdict.text() + " a call"
+		if s, err := j.State(ctx); err == nil {
+			if at := slices.IndexFunc(s.Approvals, func(a Approval) bool { return a.ID == c.Approval }); at >= 0 {
+				a := &s.Approvals[at]
+				text, session = strings.TrimSuffix(c.Verdict.text()+" "+a.Tool+" of "+a.Task, " of "), a.Session
+			}
+		}
+	default:
+		return 0, ErrUnsupported
+	}
+	if err := j.Do(ctx, *c); err != nil {
+		return 0, err
+	}
+	return w.did(c.Who, session, text), nil
 }
 
 // onSession asks a session for something that takes a while: the answer is the event that it
 // was asked, and a failure is another event.
-func (w *Window) onSession(rw http.ResponseWriter, r *http.Request, from caller, what string, do func(context.Context, *runtime.Session) error) {
-	s := w.rt.Session(r.PathValue("session"))
+func (w *Window) onSession(c *Command, what string, do func(context.Context, *runtime.Session) error) (uint64, error) {
+	s, who := w.rt.Session(c.Session), c.Who
 	if s == nil {
-		missing(rw, "session")
-		return
+		return 0, &goneError{"session"}
 	}
-	id := w.did(from, s.ID(), what)
+	id := w.did(who, s.ID(), what)
 	w.exec.Go(func() {
 		if err := do(context.Background(), s); err != nil {
-			w.did(from, s.ID(), what+" failed: "+err.Error())
+			w.did(who, s.ID(), what+" failed: "+err.Error())
 		}
 	})
-	accepted(rw, id)
+	return id, nil
 }
 
-// onJob makes the handler of a decision about a job. text is what the event says.
-func (w *Window) onJob(op Op, text func(c *Command) string) handler {
+// onAccount changes an account that was used: to name one makes it.
+func (w *Window) onAccount(c *Command) (uint64, error) {
+	if !slices.ContainsFunc(w.rt.Accounts(), func(s runtime.AccountStat) bool { return s.Label == c.Account }) {
+		return 0, &goneError{"account"}
+	}
+	a, now := w.rt.Account(c.Account), w.clock.Now()
+	text := "account " + c.Account + ": "
+	switch {
+	case c.Op == RetuneAccount:
+		a.Retune(now, c.Limit)
+		text += fmt.Sprintf("retuned to %d", c.Limit)
+	case c.For == 0:
+		a.Park(time.Time{}, "")
+		text += "unparked"
+	default:
+		why := "by hand, " + c.Who
+		if c.Why != "" {
+			why += ": " + c.Why
+		}
+		a.Park(now.Add(c.For), why)
+		text += fmt.Sprintf("parked for %v", c.For)
+	}
+	return w.did(c.Who, "", text), nil
+}
+
+// onJob makes the handler of a decision about a job.
+func (w *Window) onJob(op Op) handler {
 	return func(rw http.ResponseWriter, r *http.Request, from caller) {
-		b := w.find(r.PathValue("job"))
-		if b == nil {
+		id := r.PathValue("job")
+		if w.cfg.Hosts == nil && w.find(r.Context(), "", id) == nil {
 			missing(rw, "job")
 			return
 		}
-		id := b.job.ID()
 		var with struct {
 			Limit   *int   `json:"limit"`
 			Confirm string `json:"confirm"`
@@ -92,47 +214,32 @@ func (w *Window) onJob(op Op, text func(c *Command) string) handler {
 			http.Error(rw, `the body must be {"confirm": "the id of the job"}`, http.StatusBadRequest)
 			return
 		}
-		err := b.job.Do(r.Context(), c)
-		switch {
-		case errors.Is(err, ErrNoTask):
-			missing(rw, "task")
-		case errors.Is(err, ErrOver):
-			http.Error(rw, "the task or the job is over", http.StatusConflict)
-		case errors.Is(err, ErrUnsupported):
-			http.Error(rw, "this job cannot do that", http.StatusUnprocessableEntity)
-		case err != nil:
-			refuse(rw, err)
-		default:
-			accepted(rw, w.did(from, "", "job "+id+": "+text(&c)))
-		}
+		w.carry(rw, r, from, id, &c)
+	}
+}
+
+// onHost makes the handler of a decision about a session or a host.
+func (w *Window) onHost(op Op) handler {
+	return func(rw http.ResponseWriter, r *http.Request, from caller) {
+		w.carry(rw, r, from, "", &Command{Op: op, Session: r.PathValue("session")})
 	}
 }
 
 // steering has the endpoints of all changes.
 func (w *Window) steering(mux *http.ServeMux) {
 	change := func(pattern string, h handler) { mux.HandleFunc("POST "+pattern, w.changing(true, h)) }
-	said := func(text string) func(*Command) string { return func(*Command) string { return text } }
 	change("/api/approvals/{id}", w.decide)
-	change("/api/sessions/{session}/interrupt", w.interrupt)
-	change("/api/sessions/{session}/close", w.closes)
-	change("/api/jobs/{job}/pause", w.onJob(Pause, said("paused")))
-	change("/api/jobs/{job}/resume", w.onJob(Resume, said("resumed")))
-	change("/api/jobs/{job}/cancel", w.onJob(CancelJob, said("canceled")))
-	change("/api/jobs/{job}/retune", w.onJob(Retune, func(c *Command) string { return fmt.Sprintf("retuned to %d", c.Limit) }))
-	change("/api/jobs/{job}/tasks/{task}/cancel", w.onJob(CancelTask, func(c *Command) string { return "task " + c.Task + " canceled" }))
-	change("/api/jobs/{job}/tasks/{task}/requeue", w.onJob(RequeueTask, func(c *Command) string { return "task " + c.Task + " requeued" }))
+	change("/api/sessions/{session}/interrupt", w.onHost(Interrupt))
+	change("/api/sessions/{session}/close", w.onHost(CloseSession))
+	change("/api/jobs/{job}/pause", w.onJob(Pause))
+	change("/api/jobs/{job}/resume", w.onJob(Resume))
+	change("/api/jobs/{job}/cancel", w.onJob(CancelJob))
+	change("/api/jobs/{job}/retune", w.onJob(Retune))
+	change("/api/jobs/{job}/tasks/{task}/cancel", w.onJob(CancelTask))
+	change("/api/jobs/{job}/tasks/{task}/requeue", w.onJob(RequeueTask))
 	change("/api/accounts/{account}/park", w.park)
 	change("/api/accounts/{account}/retune", w.retune)
-}
-
-// account is one that was used: to name one makes it.
-func (w *Window) account(rw http.ResponseWriter, r *http.Request) *runtime.Account {
-	label := r.PathValue("account")
-	if !slices.ContainsFunc(w.rt.Accounts(), func(s runtime.AccountStat) bool { return s.Label == label }) {
-		missing(rw, "account")
-		return nil
-	}
-	return w.rt.Account(label)
+	change("/api/host/drain", w.onHost(Drain))
 }
 
 // maxPark is the longest time for which an account is parked.
@@ -151,22 +258,7 @@ func (w *Window) park(rw http.ResponseWriter, r *http.Request, from caller) {
 		http.Error(rw, "for_ms is from 0 to 30 days", http.StatusBadRequest)
 		return
 	}
-	a := w.account(rw, r)
-	if a == nil {
-		return
-	}
-	label, d := r.PathValue("account"), time.Duration(with.ForMS)*time.Millisecond
-	if d == 0 {
-		a.Park(time.Time{}, "")
-		accepted(rw, w.did(from, "", "account "+label+": unparked"))
-		return
-	}
-	why := "by hand, " + from.who
-	if with.Why != "" {
-		why += ": " + with.Why
-	}
-	a.Park(w.clock.Now().Add(d), why)
-	accepted(rw, w.did(from, "", fmt.Sprintf("account %s: parked for %v", label, d)))
+	w.carry(rw, r, from, "", &Command{Op: ParkAccount, Account: r.PathValue("account"), For: time.Duration(with.ForMS) * time.Millisecond, Why: with.Why})
 }
 
 // retune fixes how much may run of an account: 0 pauses, a negative number adapts again.
@@ -181,10 +273,5 @@ func (w *Window) retune(rw http.ResponseWriter, r *http.Request, from caller) {
 		http.Error(rw, `the body must be {"limit": n}; 0 pauses, -1 adapts`, http.StatusBadRequest)
 		return
 	}
-	a := w.account(rw, r)
-	if a == nil {
-		return
-	}
-	a.Retune(w.clock.Now(), *with.Limit)
-	accepted(rw, w.did(from, "", fmt.Sprintf("account %s: retuned to %d", r.PathValue("account"), *with.Limit)))
+	w.carry(rw, r, from, "", &Command{Op: RetuneAccount, Account: r.PathValue("account"), Limit: *with.Limit})
 }

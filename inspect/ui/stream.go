@@ -12,12 +12,16 @@ import (
 // long is gone, or stands still in a debugger: it can come back.
 const stallLimit = 30 * time.Second
 
+// maxWatched is the most sessions whose messages one reader gets.
+const maxWatched = 16
+
 // events is the one stream of a page, as server-sent events.
 func (w *Window) events(rw http.ResponseWriter, r *http.Request, from caller) {
 	since, _ := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64) // 0: from now on
 	me := &reader{login: from.login}
 	if w.cfg.Access.Content {
-		me.session = r.URL.Query().Get("session")
+		all := r.URL.Query()["session"] // of several tabs of a browser, which share a stream
+		me.sessions = all[:min(len(all), maxWatched)]
 	}
 	at, ok := w.hub.join(me, since)
 	if !ok {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // maxPart is how much of a transcript one answer reads, in bytes. A line may be longer.
@@ -24,24 +26,41 @@ func (w *Window) withContent(next handler) handler {
 	}
 }
 
-// messages answers with the last messages of a session that were seen while it was watched.
+// messages answers with the last messages of a session, or those before one: the ones that were
+// seen while it was watched and, before them, those that the agent has stored. find asks for more
+// of them, up to the first that has a text.
 func (w *Window) messages(rw http.ResponseWriter, r *http.Request, _ caller) {
-	id := r.PathValue("session")
-	if w.rt.Session(id) == nil {
-		missing(rw, "session")
+	s := w.here(rw, r)
+	if s == nil {
 		return
 	}
-	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // 0: the newest
-	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	q := r.URL.Query()
+	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // 0: the newest
+	limit, _ := strconv.Atoi(q.Get("limit"))
 	if limit < 1 || limit > keptLive {
 		limit = keptLive
 	}
-	list := w.lives.of(id)
+	live := w.lives.of(s.ID())
+	kept := live
 	if before > 0 {
-		list = slices.DeleteFunc(list, func(i item) bool { return i.Seq >= before })
+		kept = slices.DeleteFunc(slices.Clone(live), func(i item) bool { return i.Seq >= before })
 	}
-	more := len(list) > limit
-	writeJSON(rw, map[string]any{"messages": list[max(0, len(list)-limit):], "more": more})
+	if len(kept) >= limit && q.Get("find") == "" {
+		writeJSON(rw, map[string]any{"messages": kept[len(kept)-limit:], "more": true})
+		return
+	}
+	old, more := w.stored(s, live, before, limit-len(kept), q.Get("find"))
+	writeJSON(rw, map[string]any{"messages": append(old, kept...), "more": more})
+}
+
+// here is the session of this program that the path names. Without one it answers the request.
+func (w *Window) here(rw http.ResponseWriter, r *http.Request) *runtime.Session {
+	s := w.rt.Session(r.PathValue("session"))
+	if s == nil || r.URL.Query().Get("host") != "" {
+		missing(rw, "session")
+		return nil
+	}
+	return s
 }
 
 // of are the messages of a session that is watched.
@@ -59,9 +78,8 @@ func (l *lives) of(id string) []item {
 
 // timeline answers with the past of a session. Names of tools are the model's, and no more.
 func (w *Window) timeline(rw http.ResponseWriter, r *http.Request, _ caller) {
-	s := w.rt.Session(r.PathValue("session"))
+	s := w.here(rw, r)
 	if s == nil {
-		missing(rw, "session")
 		return
 	}
 	writeJSON(rw, s.Timeline(r.Context()))

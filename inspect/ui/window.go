@@ -23,8 +23,8 @@ type Config struct {
 	// Desk has calls of tools that wait for a person at this window, besides those of Jobs.
 	// Default: no calls.
 	Desk *Desk
-	// Hosts returns other programs, whose sessions are shown besides those of the runtime, for
-	// reading. It is called each second while a page is open. Default: no other programs.
+	// Hosts returns other programs, whose sessions and jobs are shown besides those of this one. It
+	// is called several times a second while a page is open. Default: no other programs.
 	Hosts func(context.Context) ([]Host, error)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/inspect/ui"
 	"github.com/agent-troupe/troupe/runtime"
 )
 
@@ -19,7 +20,11 @@ func (s *settings) show(rt *runtime.Runtime, p process, c *console) (unshow func
 	if !s.inspect && (p.getenv(envInspect) == "" || p.getenv(envInspect) == "0") {
 		return func() {}, nil
 	}
-	server, err := inspect.Listen(rt, inspect.Config{})
+	w := ui.Handler(rt, s.ownWindow())
+	server, err := inspect.ListenWith(w.Shared(), inspect.Config{})
+	if err != nil {
+		w.Close()
+	}
 	switch {
 	case err != nil && s.inspect:
 		return nil, &usageError{problem: "--inspect: " + err.Error()}
@@ -34,6 +39,7 @@ func (s *settings) show(rt *runtime.Runtime, p process, c *console) (unshow func
 		}
 	})
 	return func() {
+		w.Close()
 		_ = server.Close() // the socket of a host that has ended is removed by the next one
 		serving.Wait()
 	}, nil

@@ -25,8 +25,8 @@ Shows the sessions that troupe ps lists, and looks again each second.
 
 Without a terminal it prints once what troupe ps prints.
 
-With --cluster it shows all workers that share jobs, and these jobs. With --ui it shows the sessions
-in a browser, and prints an address that lets one browser in.
+With --cluster it shows all workers that share jobs, and these jobs. With --ui it shows all that in a
+browser, and prints an address that lets one browser in.
 `, groups: []flagGroup{{"Flags", append(viewFlags(false), windowFlags()...)}, {"Many machines", append([]flagSpec{
 		{name: "cluster", help: "show the workers of --nats in place of the sessions of this machine", set: on(func(s *settings) *bool { return &s.machines.cluster })},
 	}, serverFlags()...)}}}
@@ -39,6 +39,9 @@ func topCommand(ctx context.Context, p process, c *console, s *settings) int {
 	}
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
+	if !s.window.open && (s.window.content || s.window.steer) {
+		return c.usage(&usageError{"--ui-content and --ui-steer are for --ui", "add --ui"})
+	}
 	if s.machines.cluster {
 		return topMachines(ctx, p, c, s)
 	}
@@ -46,7 +49,7 @@ func topCommand(ctx context.Context, p process, c *console, s *settings) int {
 		return c.usage(&usageError{"--nats is for --cluster", "add --cluster"})
 	}
 	if s.window.open {
-		return topWindow(ctx, p, c, s)
+		return topWindow(ctx, p, c, s, s.windowHosts)
 	}
 	if !p.stdoutTTY || !p.stdinTTY || p.getenv("TERM") == "dumb" {
 		return s.list(ctx, c)

@@ -25,6 +25,11 @@ func topMachines(ctx context.Context, p process, c *console, s *settings) int {
 		return machinesFailed(c, err)
 	}
 	defer cluster.Close()
+	if s.window.open {
+		w := newClusterWindow(ctx, cluster)
+		defer w.close()
+		return topWindow(ctx, p, c, s, w.hosts)
+	}
 	see := func() (clusterSeen, error) {
 		within, cancel := context.WithTimeout(ctx, shutdownLimit)
 		defer cancel()
@@ -66,6 +71,7 @@ func topMachines(ctx context.Context, p process, c *console, s *settings) int {
 type clusterSeen struct {
 	Hosts []HostEntry `json:"hosts"`
 	Jobs  []JobEntry  `json:"jobs"`
+	at    time.Time
 	err   error
 }
 

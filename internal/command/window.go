@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os/user"
+	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/control"
@@ -17,11 +18,11 @@ import (
 // openWindow opens the pages of the job on a free port of this machine, if they are wanted,
 // and prints an address that lets one browser in.
 func (s *settings) openWindow(c *console, rt *runtime.Runtime, h *fleet.Handle) (end func()) {
+	s.window.job.Store(&jobPages{control.Job(h, s.batch.job.Out)})
 	if !s.window.open {
 		return func() {}
 	}
-	jobs := []ui.Job{control.Job(h, s.batch.job.Out)}
-	w := ui.Handler(rt, ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job { return jobs }})
+	w := ui.Handler(rt, s.ownWindow())
 	// The window lets in who has its code; that of the server is for other handlers.
 	server, err := inspect.ListenWith(w, inspect.Config{Address: "127.0.0.1:0", Token: rand.Text()})
 	if err != nil {
@@ -30,6 +31,19 @@ func (s *settings) openWindow(c *console, rt *runtime.Runtime, h *fleet.Handle) 
 	}
 	return serveWindow(c, w, server, "http://"+server.Addr()+"/")
 }
+
+// ownWindow is that of this program: all of it, for this user.
+func (s *settings) ownWindow() ui.Config {
+	return ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job {
+		if j := s.window.job.Load(); j != nil {
+			return []ui.Job{j.Job}
+		}
+		return nil
+	}}
+}
+
+// jobPages is the job of this program, once it runs.
+type jobPages struct{ ui.Job }
 
 // serveWindow serves a window, and prints the address of one login.
 func serveWindow(c *console, w *ui.Window, server *inspect.Server, base string) (end func()) {
@@ -63,6 +77,8 @@ func windowFlags() []flagSpec {
 			s.window.open, s.window.at = true, value
 			return nil
 		}},
+		{name: "ui-content", help: "with --ui: show inputs of tools and transcripts, too", set: on(func(s *settings) *bool { return &s.window.content })},
+		{name: "ui-steer", help: "with --ui: what troupe ctl can do may be done there, too", set: on(func(s *settings) *bool { return &s.window.steer })},
 	}
 }
 
@@ -71,12 +87,14 @@ const envWindowToken = "TROUPE_UI_TOKEN"
 
 // windowSettings are those of --ui.
 type windowSettings struct {
-	open bool
-	at   string // HOST:PORT; "" for a free port of this machine
+	open           bool
+	at             string // HOST:PORT; "" for a free port of this machine
+	content, steer bool
+	job            atomic.Pointer[jobPages]
 }
 
-// topWindow is troupe top --ui.
-func topWindow(ctx context.Context, p process, c *console, s *settings) int {
+// topWindow is troupe top --ui, and troupe top --cluster --ui.
+func topWindow(ctx context.Context, p process, c *console, s *settings, hosts func(context.Context) ([]ui.Host, error)) int {
 	rt, err := runtime.New(runtime.Config{})
 	if err != nil {
 		c.note("%v", err)
@@ -89,7 +107,7 @@ func topWindow(ctx context.Context, p process, c *console, s *settings) int {
 		return c.usage(&usageError{fmt.Sprintf("--ui=%s is not HOST:PORT", at), "write --ui=127.0.0.1:8080, or --ui alone"})
 	}
 	beyond := at != "" && host != "localhost" && !net.ParseIP(host).IsLoopback()
-	access := inspect.Access{Token: token}
+	access := inspect.Access{Token: token, Content: s.window.content, Steer: s.window.steer}
 	if beyond {
 		access.Hosts = []string{host}
 	}
@@ -106,7 +124,7 @@ func topWindow(ctx context.Context, p process, c *console, s *settings) int {
 	case at == "":
 		at = "127.0.0.1:0"
 	}
-	w := ui.Handler(rt, ui.Config{Access: access, Hosts: s.windowHosts})
+	w := ui.Handler(rt, ui.Config{Access: access, Hosts: hosts})
 	listener, err := net.Listen("tcp", at)
 	if err != nil {
 		w.Close()

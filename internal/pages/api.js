@@ -19,9 +19,12 @@ function anchor(at) {
 }
 
 // Requests. `host` is the host whose pages are open, when there are several.
-let host = new URLSearchParams(location.search).get('host') || '';
+let host = new URLSearchParams(location.search).get('host') || '', here = '';
 export const hostID = () => host;
-const from = path => host && !path.includes('host=') ? path + (path.includes('?') ? '&' : '?') + 'host=' + encodeURIComponent(host) : path;
+// at is the host of the page that is open, of a session or a job of another host.
+export const at = id => { here = id || ''; };
+export const onHost = (path, id) => id == null ? path : path + (path.includes('?') ? '&' : '?') + 'host=' + encodeURIComponent(id);
+const from = path => (here || host) && !/[?&]host=/.test(path) ? onHost(path, here || host) : path;
 async function send(path, init) {
   let res;
   try { res = await fetch(from(path), { cache: 'no-store', credentials: 'same-origin', ...init }); } catch (e) { throw new Refused(0, path + ': the host did not answer'); }
@@ -38,7 +41,7 @@ export const post = (path, body = {}) => send(path, { method: 'POST', body: JSON
 export const seg = encodeURIComponent;
 
 // locked means that there is no login, or that it has ended.
-function locked() { stop(); if (world.link !== 'locked') { world.link = 'locked'; emit('locked'); } }
+function locked() { stop(); hand({ locked: true }); if (world.link !== 'locked') { world.link = 'locked'; emit('locked'); } }
 export async function login(code) {
   await send('login', { method: 'POST', body: JSON.stringify({ code }), headers: { 'Content-Type': 'application/json' } });
   world.link = 'start';
@@ -46,7 +49,7 @@ export async function login(code) {
 
 // Forms. What Go leaves out is empty here, so that no page has to ask.
 const ms = t => t ? Date.parse(t) : 0;
-export const wait = (w, at) => w && { what: w.what || '', id: w.id || '', from: w.since ? ms(w.since) : ms(at) - (w.age_ms || 0), limit: w.limit_ms || 0, by: w.set_by || '', session: w.session, title: w.title };
+export const wait = (w, at) => w && { what: w.what || '', id: w.id || '', from: w.since ? ms(w.since) : ms(at) - (w.age_ms || 0), limit: w.limit_ms || 0, by: w.set_by || '', session: w.session, host: w.host, title: w.title };
 export const zero = t => !t || t.startsWith('0001');
 function row(r, at) {
   const all = Array.isArray(r.waits) ? r.waits : r.wait ? [r.wait] : [];
@@ -71,14 +74,17 @@ export async function sessions() {
 export async function tree() {
   const d = await get('api/tree'), t = d.tree || d, groups = d.groups || t.groups;
   t.breakers ||= []; t.accounts ||= [];
+  d.account_hosts?.forEach((of, i) => { t.accounts[i].host = of; });
   t.groups = (groups || []).map(g => ({ ...g, sessions: (g.sessions || []).map(one) }));
   if (!groups && t.sessions) { const by = {}; for (const s of t.sessions) (by[s.state] ||= []).push(s); t.groups = Object.entries(by).map(([state, l]) => ({ state, count: l.length, sessions: l.map(one) })); }
   if (!Object.keys(world.states).length) world.states = Object.fromEntries(t.groups.map(g => [g.state, g.count]));
   return world.tree = t;
 }
-export const session = async (id, of) => one(await get('api/tree?session=' + seg(id) + (of ? '&host=' + seg(of) : '')));
+export const session = async (id, of) => one({ host: of || '', ...await get('api/tree?session=' + seg(id) + (of ? '&host=' + seg(of) : '')) });
 // address is that of a session's page. A session of another host says of which one.
-export const address = s => '#/sessions/' + seg(s.id) + (s.host ? '?host=' + seg(s.host) : '');
+const of = host_ => host_ && host_ !== host ? '?host=' + seg(host_) : '';
+export const address = s => '#/sessions/' + seg(s.id) + of(s.host);
+export const jobAddress = (id, host_, task) => '#/jobs/' + seg(id) + (task ? '/' + seg(task) : '') + of(host_);
 export async function past(window = '15m') {
   const d = await get('api/history?window=' + window), end = ms(d.at) || now(), step = d.step_ms || 10e3, out = {};
   for (const [k, l] of Object.entries(d.series || {})) out[k] = l.map((v, i) => [end - (l.length - 1 - i) * step, v]);
@@ -86,11 +92,11 @@ export async function past(window = '15m') {
   return out;
 }
 export async function approvals() {
-  if (!world.approvals) world.approvals = ((await get('api/approvals')).approvals || []).sort(older);
+  if (!world.approvals) world.approvals = ((await get(onHost('api/approvals', host))).approvals || []).sort(older);
   return world.approvals;
 }
 const older = (a, b) => ms(a.at) - ms(b.at);
-export async function jobs() { const d = await get('api/jobs'); return world.jobs = d.jobs || []; }
+export async function jobs() { const d = await get(onHost('api/jobs', host)); return world.jobs = d.jobs || []; }
 
 // The stream. It is read by fetch, not by EventSource: so a refusal can be told from a lost
 // connection, the next try is known, and a stream that says nothing for 7 s counts as lost.
@@ -98,20 +104,69 @@ let reading = null, last = '', only = '', heard = 0, tries = 0, timer = 0, taken
 export const emit = (type, data) => world.hooks.forEach(f => f(type, data));
 function stop() { reading?.abort(); reading = null; clearTimeout(timer); }
 
+// One tab of a browser reads the stream and hands it on to the others: a browser opens six
+// connections to a host without TLS. A lock says which one; the next tab has it when that one is
+// gone, and goes on where it was. Without locks, or when that tab says nothing, a tab reads alone.
+const wire = navigator.locks && globalThis.BroadcastChannel ? new BroadcastChannel('troupe ' + location.pathname) : null;
+const self_ = Math.random().toString(36).slice(2), tabs = new Map(); // of the tab that leads: the others, with their sessions
+let mode = '', greeting = null;
+const hand = m => { if (wire && mode === 'lead' && tabs.size) wire.postMessage(m); };
+const ask = what => wire?.postMessage({ tab: self_, only, ...what });
+const sessionsOf = () => [...new Set([only, ...(mode === 'lead' ? tabs.values() : [])])].filter(Boolean);
+let asked = '';
+// again reads anew, if other sessions are wanted than those that the stream has.
+function again() { if (world.link === 'live' && asked !== sessionsOf().join()) { stop(); read().catch(() => {}); } }
+function lead() {
+  mode = 'lead';
+  wire.postMessage({ who: true });
+  if (world.link !== 'locked') { stop(); read().catch(() => {}); }
+}
+function alone() { mode = 'alone'; stop(); read().catch(() => {}); }
+if (wire) {
+  wire.onmessage = ({ data: m }) => {
+    if (mode === 'lead') {
+      if (!m.tab) return;
+      if (m.gone) tabs.delete(m.tab); else tabs.set(m.tab, m.only);
+      if (m.join && greeting && world.link === 'live') wire.postMessage({ to: m.tab, frame: ['hello', { ...greeting, at: new Date(now()).toISOString(), states: world.states }, last] });
+      if (m.join && world.link === 'locked' || m.retry) { stop(); read().catch(() => {}); } else again();
+    } else if (mode === 'follow' && !m.tab && (!m.to || m.to === self_)) {
+      if (m.who) return ask({});
+      if (m.locked) return locked();
+      if (m.lost != null) return lost(m.lost, m.pause);
+      if (m.frame[0] !== 'hello' && world.link !== 'live') return;
+      heard = performance.now();
+      taken++;
+      if (m.frame[2]) last = m.frame[2];
+      try { apply(m.frame[0], m.frame[1]); } catch (e) { console.error(m.frame[0], e); }
+    }
+  };
+  addEventListener('pagehide', () => ask({ gone: true }));
+}
+
 // watch asks the stream for the messages of one session, too.
 export function watch(id = '') {
   if (only === id) return;
   only = id;
-  if (world.link === 'live') { stop(); read().catch(() => {}); }
+  if (mode === 'follow') ask({}); else again();
 }
-export function open() { stop(); last = ''; return read(); }
-export function retry() { stop(); return read().catch(() => {}); }
+export function open() {
+  stop();
+  last = '';
+  if (!wire || mode === 'lead' || mode === 'alone') return read();
+  heard = performance.now();
+  if (!mode) navigator.locks.request('troupe ' + location.pathname, () => { lead(); return new Promise(() => {}); });
+  mode = 'follow';
+  ask({ join: true });
+  timer = setTimeout(() => { if (mode === 'follow' && world.link !== 'live') alone(); }, 2000);
+}
+export function retry() { stop(); if (mode === 'follow') return ask({ join: true, retry: true }); return read().catch(() => {}); }
 
 async function read() {
-  const ctl = reading = new AbortController();
+  const ctl = reading = new AbortController(), of = sessionsOf();
   heard = performance.now();
+  asked = of.join();
   try {
-    const res = await fetch(from('events' + (only ? '?session=' + seg(only) : '')), { cache: 'no-store', credentials: 'same-origin', signal: ctl.signal, headers: { Accept: 'text/event-stream', ...(last && { 'Last-Event-ID': last }) } });
+    const res = await fetch(from('events' + (of.length ? '?' + of.map(id => 'session=' + seg(id)).join('&') : '')), { cache: 'no-store', credentials: 'same-origin', signal: ctl.signal, headers: { Accept: 'text/event-stream', ...(last && { 'Last-Event-ID': last }) } });
     if (res.status === 401) return locked();
     if (!res.ok) throw new Refused(res.status, 'events: ' + res.status + ' ' + (await res.text()).trim().slice(0, 300));
     const lines = res.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -139,18 +194,26 @@ function take(block) {
   if (!data) return; // a comment keeps the connection open
   if (id) last = id;
   taken++;
-  try { apply(type, JSON.parse(data)); } catch (e) { console.error(type, e); }
+  try { const d = JSON.parse(data); if (type === 'hello') greeting = d; apply(type, d); hand({ frame: [type, d, id] }); if (type === 'hello') again(); } catch (e) { console.error(type, e); }
 }
-function lose(why) {
+function lost(why, pause) {
   if (world.link === 'live' || world.link === 'start') { world.frozen = now(); world.link = 'lost'; }
-  world.why = why?.message || '';
-  const pause = Math.min(30e3, 1000 * 2 ** Math.min(tries++, 5));
+  world.why = why;
   world.retry = performance.now() + pause;
-  stop();
-  timer = setTimeout(retry, pause);
   emit('link');
 }
-setInterval(() => { if (reading && performance.now() - heard > 7000) { const r = reading; reading = null; r.abort(); lose(new Error('the host has said nothing for 7 s')); } }, 1000);
+function lose(why) {
+  const pause = Math.min(30e3, 1000 * 2 ** Math.min(tries++, 5));
+  stop();
+  timer = setTimeout(retry, pause);
+  hand({ lost: why?.message || '', pause });
+  lost(why?.message || '', pause);
+}
+setInterval(() => {
+  const silent = performance.now() - heard;
+  if (mode === 'follow' && world.link === 'live' && silent > 9000) alone();
+  else if (reading && silent > 7000) { const r = reading; reading = null; r.abort(); lose(new Error('the host has said nothing for 7 s')); }
+}, 1000);
 
 const on = {
   hello(d) {
@@ -172,15 +235,16 @@ const on = {
   },
   session(d) { d.rows = (d.sessions || [d]).filter(r => !host || r.host === host).map(r => row(r, d.at)); if (world.sessions) for (const r of d.rows) world.sessions.set(r.id, r); },
   gone(d) { for (const id of d.ids || []) world.sessions?.delete(id); },
-  event(d) { world.events.unshift(d); if (world.events.length > 500) world.events.length = 500; },
-  job(d) { const i = world.jobs.findIndex(j => j.job === d.job); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], paused: false, parked: null, stop: null, ...d }; },
-  approval(d) { const l = world.approvals; if (l && !l.some(a => a.id === d.id)) { l.push(d); l.sort(older); } },
-  decided(d) { settled(d.id, d); },
+  event(d) { if (host && d.host !== host) return; world.events.unshift(d); if (world.events.length > 500) world.events.length = 500; },
+  job(d) { if (host && d.host_id !== host) return; const i = world.jobs.findIndex(j => j.job === d.job && (j.host_id || '') === (d.host_id || '')); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], paused: false, parked: null, stop: null, ...d }; },
+  approval(d) { const l = world.approvals; if (l && (!host || d.host === host) && !l.some(same(d))) { l.push(d); l.sort(older); } },
+  decided(d) { settled(d, d); },
   resync() { world.sessions = null; world.approvals = null; },
 };
 // settled moves a call to those that are decided. The first answer is the one that is shown.
-export function settled(id, d) {
-  const k = (world.approvals || []).findIndex(a => a.id === id);
+const same = a => b => a.id === b.id && (a.host || '') === (b.host || '');
+export function settled(a, d) {
+  const k = (world.approvals || []).findIndex(same(a));
   if (k < 0) return;
   const [call] = world.approvals.splice(k, 1);
   world.decided.unshift({ call, ok: !!d.allow, by: d.who || 'somebody', at: ms(d.at) || now(), reason: d.reason || '', gone: d.gone || d.allow == null });

@@ -1,7 +1,7 @@
 // The shell: navigation, keys, the connection, the login, the help. One route is one page.
 import { h, set, say, $, glyph, icon, kbd, num, clock, exact, plain } from './ui.js';
-import { world, started, retry, login, approvals, jobs, hostID, get } from './api.js';
-import { act, tickLives, total } from './parts.js';
+import { world, started, retry, login, approvals, jobs, hostID, get, post, at } from './api.js';
+import { act, toast, tickLives, total } from './parts.js';
 import { cursor } from './charts.js';
 
 const nav = [['overview', 'Overview', 'o'], ['tree', 'Tree', 't'], ['sessions', 'Sessions', 's'], ['jobs', 'Jobs', 'j', 'job'], ['approvals', 'Approvals', 'a'], ['accounts', 'Accounts', 'c']];
@@ -24,8 +24,11 @@ function hosts() {
   if (world.hosts.length < 2) return h('span', { class: 'dim' }, name);
   const pick = h('select', { class: 'host', 'aria-label': 'Host', on: { change: () => { const u = new URL(location); pick.value ? u.searchParams.set('host', pick.value) : u.searchParams.delete('host'); location.assign(u); } } }, h('option', { value: '' }, 'all hosts'), world.hosts.map(x => h('option', { value: x.id }, (x.name || x.id) + (x.up === false ? ' · gone' : ''))));
   pick.value = hostID();
-  return pick;
+  const of = world.hosts.find(x => x.id === hostID());
+  return of?.drain ? [pick, act('Drain…', '', async () => (await import('./steer.js')).ask(drain(of)), 'danger')] : pick;
 }
+// drain ends a worker, as SIGTERM does.
+const drain = of => ({ title: 'Drain ' + (of.name || of.id), text: 'This worker starts nothing more, and ends when what it runs is over. Other workers take the rest.', button: 'Drain it', danger: true, send: () => post('api/host/drain'), done: () => toast('Asked to drain.') });
 function shell() {
   const access = world.steer ? h('span', { title: 'Access.Steer: each action is an event with your name' }, 'can steer' + (world.who ? ' as ' + world.who : '')) : h('span', { class: 'tagl r-person', title: 'This window was opened without Access.Steer' }, glyph('person'), 'read-only');
   const side = h('nav', { class: 'nav', 'aria-label': 'Pages' }, h('div', { class: 'brand' }, h('a', { href: '#/overview' }, icon('tree'), h('b', {}, 'Troupe')), hosts()),
@@ -75,6 +78,7 @@ async function route() {
   const [path, query] = location.hash.replace(/^#\/?/, '').split('?'), [first, id, more] = path.split('/').map(decode), p = Object.fromEntries(new URLSearchParams(query || '')), k = nav.some(n => n[0] === first) ? first : 'overview';
   page.stop?.();
   page = {};
+  at(id ? p.host : '');
   const my = ++nth;
   app.querySelectorAll('[data-nav]').forEach(a => a.dataset.nav === k ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current'));
   $('[aria-current]', app)?.scrollIntoView({ inline: 'nearest', block: 'nearest' });

@@ -1,16 +1,17 @@
 // Accounts and breakers.
 import { h, set, num, dur, time, exact, state, meter, empty, panel, spaced } from './ui.js';
 import { pace } from './charts-job.js';
-import { world, now, tree, zero, post, seg } from './api.js';
+import { world, now, tree, zero, post, seg, onHost } from './api.js';
 import { live, act, toast, head, sub, inset, calm } from './parts.js';
 import { asker, retune } from './steer.js';
 import { changes, pins } from './limits.js';
 
 export const load = () => tree();
+const of = (a, what) => onHost('api/accounts/' + seg(a.label) + '/' + what, a.host || null);
 const park = a => ({
   title: 'Park ' + a.label, text: 'Nothing of this account starts before the time is over. What runs goes on.', button: 'Park',
   fields: [{ name: 'for', label: 'For how long', required: true, value: '15m', hint: 'such as 90s, 15m or 2h', valid: v => parse(v) > 0 }, { name: 'why', label: 'Why', hint: 'Others read this.' }],
-  send: v => post('api/accounts/' + seg(a.label) + '/park', { for_ms: parse(v.for), why: v.why }), done: v => toast('Asked to park for ' + v.for + '.'),
+  send: v => post(of(a, 'park'), { for_ms: parse(v.for), why: v.why }), done: v => toast('Asked to park for ' + v.for + '.'),
 });
 const parse = s => { const m = /^(\d+(?:\.\d+)?)\s*(s|m|h|d)$/.exec(s.trim()); return m ? m[1] * { s: 1e3, m: 6e4, h: 36e5, d: 864e5 }[m[2]] : 0; };
 
@@ -20,11 +21,11 @@ export default function accounts(root) {
   const card = a => {
     const t = now(), parked = !zero(a.parked_until) && Date.parse(a.parked_until) > t, ch = a.changes || [], runs = (a.work || []).map(p => [Date.parse(p.at), p.working]);
     const from = Math.max(t - 9660e3, Math.min(runs[0]?.[0] ?? t, ch.length ? Date.parse(ch[0].at) : t) - 1000);
-    const c = charts.get(a.label) || charts.set(a.label, pace({ cls: 'c-acc' })).get(a.label), drawn = ch.length || runs.length;
+    const key = (a.host || '') + '/' + a.label, c = charts.get(key) || charts.set(key, pace({ cls: 'c-acc' })).get(key), drawn = ch.length || runs.length;
     if (drawn) c.show({ limit: ch.length ? [[from, ch.findLast(x => Date.parse(x.at) <= from)?.to ?? ch[0].from], ...ch.filter(x => Date.parse(x.at) > from).map(x => [Date.parse(x.at), x.to])] : [], running: runs.length ? [...runs, [t, a.working]] : [], from, to: t, marks: pins(ch, from), bands: (a.starvation || []).map(b => [Date.parse(b.from), b.to ? Date.parse(b.to) : t, 'the machine had too little processor time']), label: 'Limit of ' + a.label });
-    return h('section', { class: 'panel acc', 'aria-label': a.label }, h('header', {}, h('h2', { class: 'nm' }, a.label), parked ? inset('limit', '', 'parked for ', live(() => dur(Date.parse(a.parked_until) - now()))) : null, a.starved ? inset('held', '', 'starved') : null, h('span', { class: 'side' }, a.limit ? a.fixed ? 'fixed by hand' : a.paced ? 'adapts' : 'fixed' : 'no limit')),
+    return h('section', { class: 'panel acc', 'aria-label': a.label }, h('header', {}, h('h2', { class: 'nm' }, a.label), a.host ? h('span', { class: 'dim' }, a.host) : null, parked ? inset('limit', '', 'parked for ', live(() => dur(Date.parse(a.parked_until) - now()))) : null, a.starved ? inset('held', '', 'starved') : null, h('span', { class: 'side' }, a.limit ? a.fixed ? 'fixed by hand' : a.paced ? 'adapts' : 'fixed' : 'no limit')),
       h('div', { class: 'accn' }, h('span', { class: 'big n' }, num(a.working), h('span', { class: 'unit' }, a.limit ? ' of ' + num(a.limit) + ' run' : a.working === 1 ? ' runs' : ' run')), h('span', { class: 'dim n' }, `${a.jobs} ${a.jobs === 1 ? 'job' : 'jobs'}, ${a.waiting} with work that may not start`),
-        parked ? act('Unpark', '', async () => { await post('api/accounts/' + seg(a.label) + '/park', { for_ms: 0 }); toast('Asked.'); }) : asker('Park…', '', () => park(a)), asker('Retune…', '', () => retune(a.label, 'api/accounts/' + seg(a.label) + '/retune', a.limit, true))),
+        parked ? act('Unpark', '', async () => { await post(of(a, 'park'), { for_ms: 0 }); toast('Asked.'); }) : asker('Park…', '', () => park(a)), asker('Retune…', '', () => retune(a.label, of(a, 'retune'), a.limit, true))),
       a.limit ? meter(Math.min(1, a.working / a.limit)) : null, a.parked_why ? h('p', { class: 'said' }, /^by hand/.test(a.parked_why) ? null : h('span', { class: 'dim' }, 'The provider says: '), a.parked_why) : null,
       drawn ? c.el : h('p', { class: 'dim none' }, a.starved ? 'The machine has too little processor time: time-outs now say nothing about the API. Nobody limits this account, so there is nothing to draw.' : a.limit ? 'The limit has not changed.' : 'Nobody limits this account.'),
       ch.length ? changes(ch, 4) : null);

@@ -1,6 +1,6 @@
 // Calls that wait for a person.
 import { h, set, dur, clock, exact, glyph, kbd, empty, diff } from './ui.js';
-import { world, now, approvals as fetched, settled, post, seg } from './api.js';
+import { world, now, approvals as fetched, settled, post, seg, onHost, address, jobAddress } from './api.js';
 import { live, act, toast, head } from './parts.js';
 import { brief, edited } from './transcript.js';
 
@@ -28,13 +28,13 @@ export default function approvals(root, p, go) {
     if (settling()) return;
     const a = sel;
     try {
-      const d = await post('api/approvals/' + seg(a.id), { allow, ...body });
-      settled(a.id, { allow, who: world.who || 'you', reason: body.reason, ...d });
+      const d = await post(onHost('api/approvals/' + seg(a.id), a.host), { allow, ...body });
+      settled(a, { allow, who: world.who || 'you', reason: body.reason, ...d });
       toast((allow ? 'Allowed once: ' : 'Denied: ') + a.tool + ' of ' + (a.task || a.session), allow ? 'good' : 'bad');
       sel = null;
     } catch (e) {
-      if (e.status === 409) settled(a.id, { allow: false, ...e.body });
-      else if (e.status === 410) settled(a.id, { gone: true });
+      if (e.status === 409) settled(a, { allow: false, ...e.body });
+      else if (e.status === 410) settled(a, { gone: true });
       else throw e;
       toast(e.status === 409 ? 'Somebody was first. Nothing of yours counts.' : 'The call is gone: its task is over.', 'bad');
     }
@@ -67,7 +67,7 @@ export default function approvals(root, p, go) {
     if (a.cwd) why.push(['directory', h('code', {}, a.cwd)]);
     if (before.length) why.push(['before', h('div', { class: 'quote' }, before.map(b => h('p', {}, b)))]);
     why.push(['call', input == null ? [h('span', { class: 'dim' }, 'Its input is not shown: this window was opened without Access.Content. '), 'id ', h('code', {}, a.id.split(':').at(-1).slice(0, 8))] : h('details', { class: 'fold' }, h('summary', {}, 'whole input · id ', h('code', {}, a.id.split(':').at(-1).slice(0, 8))), h('pre', {}, JSON.stringify(input, null, 2)))]);
-    set(detail, h('header', {}, h('h2', {}, h('code', {}, a.tool)), h('span', { class: 'dim' }, 'of '), a.session ? h('a', { class: 'nm', href: '#/sessions/' + seg(a.session) }, a.task || a.session) : h('b', { class: 'nm' }, a.task), a.job ? h('a', { class: 'dim nm', href: '#/jobs/' + seg(a.job) }, a.job) : null, h('span', { class: 'dim n' }, a.attempt > 1 ? 'attempt ' + a.attempt : ''), h('span', { class: 'grow' }), h('span', { class: 'n', title: exact(a.at) }, 'waits ', live(() => dur(now() - Date.parse(a.at))))),
+    set(detail, h('header', {}, h('h2', {}, h('code', {}, a.tool)), h('span', { class: 'dim' }, 'of '), a.session ? h('a', { class: 'nm', href: address({ id: a.session, host: a.host }) }, a.task || a.session) : h('b', { class: 'nm' }, a.task), a.job ? h('a', { class: 'dim nm', href: jobAddress(a.job, a.host) }, a.job) : null, h('span', { class: 'dim n' }, a.attempt > 1 ? 'attempt ' + a.attempt : ''), h('span', { class: 'grow' }), h('span', { class: 'n', title: exact(a.at) }, 'waits ', live(() => dur(now() - Date.parse(a.at))))),
       input?.command ? h('pre', { class: 'cmd sh big-cmd' }, input.command) : null, patch ? diff(patch) : null, input != null && !input.command && !patch ? h('pre', { class: 'cmd' }, JSON.stringify(input, null, 2)) : null, input?.description ? h('p', { class: 'said' }, h('span', { class: 'dim' }, 'The model says: '), input.description) : null,
       h('dl', { class: 'why' }, why.map(([k, v]) => h('div', {}, h('dt', {}, k), h('dd', {}, v)))),
       can ? h('div', { class: 'answer' }, edit, h('div', { class: 'abtns' }, allow, input == null ? null : change, h('span', { class: 'grow' }), armed), h('div', { class: 'dbox' }, area, deny)) : h('p', { class: 'answer dim' }, 'This call can be seen here, but not answered: its session asks another function of its host.'));
@@ -87,7 +87,7 @@ export default function approvals(root, p, go) {
     key(e) {
       const k = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[e.key], all = items();
       if (settling() && (keys?.[e.key] || e.key === 'Enter' || k)) return true;
-      if (k && all.length) { sel = all[Math.max(0, Math.min(all.length - 1, all.indexOf(sel) + k))]; taken = null; draw(); document.getElementById(place(sel))?.scrollIntoView({ block: 'nearest' }); } else if (sel && keys?.[e.key]) { if (!world.steer) toast('Read-only: this window cannot answer.', 'person'); else keys[e.key](); } else if (e.key === 'Enter' && sel?.session) go('#/sessions/' + seg(sel.session)); else return false;
+      if (k && all.length) { sel = all[Math.max(0, Math.min(all.length - 1, all.indexOf(sel) + k))]; taken = null; draw(); document.getElementById(place(sel))?.scrollIntoView({ block: 'nearest' }); } else if (sel && keys?.[e.key]) { if (!world.steer) toast('Read-only: this window cannot answer.', 'person'); else keys[e.key](); } else if (e.key === 'Enter' && sel?.session) go(address({ id: sel.session, host: sel.host })); else return false;
       return true;
     },
   };

@@ -1,7 +1,7 @@
 // A job: progress, charts, failures, tasks. The charts and groups are those of tasks.js, which
 // makes report.html, too.
 import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain } from './ui.js';
-import { world, now, get, post, seg } from './api.js';
+import { world, now, get, post, seg, address, jobAddress } from './api.js';
 import { live, act, toast, narrow, calm } from './parts.js';
 import { asker, retune } from './steer.js';
 import { changes } from './limits.js';
@@ -39,7 +39,7 @@ export default function job(root, p, go, data) {
   const drawCharts = () => { charts.draw(s, tasks()); set(why, s.pace?.length > 1 ? changes(s.pace, 5) : null); };
   const drawRun = () => {
     const r = tasks().filter(t => t.state === 'running').sort((a, b) => Date.parse(a.since) - Date.parse(b.since)), t0 = now();
-    morph(running, r.length ? r.slice(0, 9).map(t => h('a', { href: t.session ? '#/sessions/' + seg(t.session) : '#/jobs/' + seg(p.id) + '/' + seg(t.id), class: 'rrow' }, h('span', { class: 'r-work' }, glyph('work')), h('span', { class: 'nm' }, t.id), h('span', { class: 'dim' }, t.attempts > 1 ? 'attempt ' + t.attempts : ''), h('code', {}, t.doing || ''), h('span', { class: 'n', title: t.since ? exact(t.since) : null }, t.since ? dur(t0 - Date.parse(t.since)) : ''), h('span', { class: 'n dim' }, money(t)))) : h('p', { class: 'dim none' }, 'No task runs.'), r.length > 9 ? h('p', { class: 'dim none' }, 'and ' + num(r.length - 9) + ' more, all younger') : null);
+    morph(running, r.length ? r.slice(0, 9).map(t => h('a', { href: t.session ? address({ id: t.session, host: s.host_id }) : jobAddress(p.id, s.host_id, t.id), class: 'rrow' }, h('span', { class: 'r-work' }, glyph('work')), h('span', { class: 'nm' }, t.id), h('span', { class: 'dim' }, t.attempts > 1 ? 'attempt ' + t.attempts : ''), h('code', {}, t.doing || ''), h('span', { class: 'n', title: t.since ? exact(t.since) : null }, t.since ? dur(t0 - Date.parse(t.since)) : ''), h('span', { class: 'n dim' }, money(t)))) : h('p', { class: 'dim none' }, 'No task runs.'), r.length > 9 ? h('p', { class: 'dim none' }, 'and ' + num(r.length - 9) + ' more, all younger') : null);
   };
   const drawFails = () => {
     const g = new Map();
@@ -51,7 +51,7 @@ export default function job(root, p, go, data) {
   const find = h('input', { class: 'find', type: 'search', placeholder: 'Filter tasks: words, status:rejected, state:queued', 'aria-label': 'Filter tasks', autocomplete: 'off', spellcheck: 'false', value: p.q || '' }), cnt = h('span', { class: 'dim n', role: 'status' }), drawer = h('aside', { class: 'drawer', hidden: true, 'aria-label': 'Task', tabindex: -1 });
   const hdr = h('div', { class: 'jrow shead', role: 'row' });
   const tbl = new List({
-    id: 'tasks', label: 'Tasks', cols: 7, head: () => hdr, height: () => narrow() ? 50 : 30, open: t => t.session && t.state === 'running' ? go('#/sessions/' + seg(t.session)) : show(t), key: t => t.id,
+    id: 'tasks', label: 'Tasks', cols: 7, head: () => hdr, height: () => narrow() ? 50 : 30, open: t => t.session && t.state === 'running' ? go(address({ id: t.session, host: s.host_id })) : show(t), key: t => t.id,
     row: () => { const r = h('div', { class: 'jrow' }, shown.map(c => h('span', { class: c[3] + ' c-' + c[0], role: 'gridcell' }))); r.c = Object.fromEntries(shown.map((c, i) => [c[0], r.children[i]])); return r; },
     fill: (r, t) => {
       const c = r.c, k = t.status && t.state === 'over' ? t.status : t.state;
@@ -132,8 +132,9 @@ export default function job(root, p, go, data) {
     title: s.job, search: find,
     async resync() { s = await get(at).catch(() => s); cursor = ''; more(); },
     tick(type, d) {
-      if (type === 'job' && d.job === s.job) { s = { ...s, paused: false, parked: null, stop: null, ...d }; named(); drawFacts(); charted(); }
-      if (type === 'task' && d.job === s.job) { for (const t of d.tasks || []) byID.set(t.id, task({ ...byID.get(t.id), ...t })); table(); charted(); }
+      const mine = d?.job === s.job && (d.host_id || '') === (s.host_id || '');
+      if (type === 'job' && mine) { s = { ...s, paused: false, parked: null, stop: null, ...d }; named(); drawFacts(); charted(); }
+      if (type === 'task' && mine) { for (const t of d.tasks || []) byID.set(t.id, task({ ...byID.get(t.id), ...t })); table(); charted(); }
       if (type === 'tick') { drawFacts(); drawRun(); tbl.refresh(); if (++n % 20 === 0) { get(at).then(x => { s = x; charted(); }, () => {}); } }
     },
     key: e => e.key === 'Escape' && !drawer.hidden ? (hide(), true) : !drawer.hidden && drawer.contains(document.activeElement) && drawer.tx?.key(e) ? true : e.key === 'Escape' && find.value ? (find.value = '', filter(), true) : tbl.key_(e),

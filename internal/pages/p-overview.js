@@ -1,7 +1,7 @@
 // The overview: what needs a person, eight numbers, states, nearest limits, warnings.
 import { h, set, morph, say, num, short, usd, bytes, dur, clock, state, glyph, roles, order, waitLine, meter, empty, panel, spaced } from './ui.js';
 import { line, cursor } from './charts.js';
-import { world, now, tree, past, approvals, zero } from './api.js';
+import { world, now, tree, past, approvals, zero, address } from './api.js';
 import { live, head, total, eventLine, calm } from './parts.js';
 
 const GiB = 2 ** 30;
@@ -64,7 +64,7 @@ export default function overview(root, p, go) {
     const c = world.states, n = total();
     morph(mix, n ? order.filter(s => c[s]).map(s => h('a', { href: '#/sessions?state=' + s, class: 'mixrow', title: num(c[s]) + ' of ' + num(n) }, state(s), h('span', { class: 'n' }, num(c[s])), meter(Math.max(.004, c[s] / n), 'm-' + roles[s]))) : empty('No sessions', 'This host runs no session yet. They appear here as they start.'));
     const t = now(), near = world.near.filter(w => w.limit).map(w => ({ w, part: (t - w.from) / w.limit })).sort((a, b) => b.part - a.part).slice(0, 6);
-    morph(waits, near.length ? near.map(({ w }) => h('a', { href: '#/sessions/' + encodeURIComponent(w.session), class: 'wrow' }, h('span', { class: 'nm' }, w.title || w.session), waitLine(w, t))) : h('p', { class: 'dim none' }, 'No session waits for something that has a limit.'));
+    morph(waits, near.length ? near.map(({ w }) => h('a', { href: address({ id: w.session, host: w.host }), class: 'wrow' }, h('span', { class: 'nm' }, w.title || w.session), waitLine(w, t))) : h('p', { class: 'dim none' }, 'No session waits for something that has a limit.'));
   };
   const drawEvents = () => set(evs, world.events.some(hard) ? world.events.filter(hard).slice(0, 9).map(eventLine) : h('li', { class: 'dim none' }, 'No warnings since the window was opened.'));
   const hard = e => e.level === 'WARN' || e.level === 'ERROR';

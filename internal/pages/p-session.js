@@ -2,7 +2,7 @@
 import { h, set, morph, put, num, bytes, dur, clock, time, exact, state, glyph, waitLine, empty, panel, spaced } from './ui.js';
 import { cursor } from './charts.js';
 import { lanes } from './charts-life.js';
-import { world, now, session as one, get, post, seg, watch, name } from './api.js';
+import { world, now, session as one, get, post, seg, watch, name, jobAddress } from './api.js';
 import { live, act, toast, actorState, eventLine, calm, kept } from './parts.js';
 import { asker } from './steer.js';
 import { Transcript, cost } from './transcript.js';
@@ -50,7 +50,7 @@ const timelineOf = life => ({ lanes: lanesOf(life).map(x => ({ name: x.name, rol
 
 export default function session(root, p, go, data) {
   if (!data) { root.append(h('h1', {}, 'Session'), empty('There is no session ' + p.id, 'It has ended and is no longer kept, or it belongs to another host. A job keeps its transcript.', h('a', { class: 'btn', href: '#/sessions' }, 'All sessions'))); return { stop: () => watch() }; }
-  const s = data.s, at = 'api/sessions/' + seg(s.id), tx = new Transcript('Transcript of ' + s.id, { now, live, earlier: seq => get(at + '/messages?limit=200&before=' + seg(seq)) });
+  const s = data.s, at = 'api/sessions/' + seg(s.id), tx = new Transcript('Transcript of ' + s.id, { now, live, earlier: (seq, q) => get(at + '/messages?limit=200&before=' + seg(seq) + (q ? '&find=' + seg(q) : '')) });
   const st = h('span', {}), waits = h('div', { class: 'stack' }), acts = h('div', { class: 'stack tight' }), evs = h('ol', { class: 'events' }), facts = h('dl', { class: 'facts' }), money = h('div', {});
   const drawHead = () => {
     const t = now();
@@ -61,13 +61,13 @@ export default function session(root, p, go, data) {
     if (s.usage || s.usd != null) morph(money, cost(s.usage || { usd: s.usd }, data.options?.maxBudgetUsd));
   };
   const drawActs = () => morph(acts, s.actors.length ? s.actors.map(a => h('div', { class: 'act', title: a.last_failure || null }, actorState(a), h('code', {}, a.name), h('span', { class: 'n dim', title: 'restarts' }, a.restarts ? '↻ ' + a.restarts : ''), h('span', { class: 'n dim', title: 'messages in its mailbox' }, a.depth ? '✉ ' + a.depth : ''))) : h('p', { class: 'dim none' }, s.partial ? 'The session did not answer in time.' : 'No actor: the session has no process.'));
-  const drawEvs = () => { const mine = world.events.filter(e => e.session === s.id).slice(0, 30); set(evs, mine.length ? mine.map(eventLine) : h('li', { class: 'dim none' }, 'No events since the window was opened.')); };
+  const drawEvs = () => { const mine = world.events.filter(e => e.session === s.id && (e.host || '') === (s.host || '')).slice(0, 30); set(evs, mine.length ? mine.map(eventLine) : h('li', { class: 'dim none' }, 'No events since the window was opened.')); };
   const bar = data.life && lanesOf(data.life).some(l => l.bars?.length) ? timeline(data.life, tx) : null;
   const ask = (what, path) => async () => { await post(at + '/' + path); toast('Asked: ' + what + '. It counts when the event comes.'); };
   const close = () => ({ title: 'Close ' + name(s), text: 'The agent ends, and what it does now is given up. The session cannot go on after that.', button: 'Close the session', danger: true, send: () => post(at + '/close'), done: () => toast('Asked: close.') });
   root.classList.add('fill');
   put(root, [
-    h('header', { class: 'page' }, h('div', { class: 'crumbs' }, h('a', { href: kept.back || '#/sessions' }, 'Sessions'), s.job ? [' / ', h('a', { href: '#/jobs/' + seg(s.job) }, s.job)] : null),
+    h('header', { class: 'page' }, h('div', { class: 'crumbs' }, h('a', { href: kept.back || '#/sessions' }, 'Sessions'), s.job ? [' / ', h('a', { href: jobAddress(s.job, s.host) }, s.job)] : null),
       h('div', { class: 'title' }, h('h1', {}, name(s)), st, h('span', { class: 'n dim', title: exact(s.state_since) }, 'for ', live(() => dur(now() - Date.parse(s.state_since)))), h('span', { class: 'grow' }), act('Interrupt turn', 'i', ask('interrupt the turn', 'interrupt')), asker('Close…', '', close, 'danger')),
       facts),
     bar?.el,

@@ -1,10 +1,10 @@
 // The supervision tree, and the actors of one session as a drawing.
 import { h, set, $, num, short, bytes, dur, glyph, roles, waitLine, kbd, empty, spaced } from './ui.js';
-import { world, now, tree as fetched, session as one, name } from './api.js';
+import { world, now, tree as fetched, session as one, name, address, hostID, post } from './api.js';
 import { act, head, sub, actorRole, rank, word, eventLine, calm } from './parts.js';
 
 export async function load(p) {
-  const [, s] = await Promise.all([fetched(), p.s ? one(p.s).catch(() => null) : null]);
+  const [, s] = await Promise.all([fetched(), p.s ? one(p.s, p.host).catch(() => null) : null]);
   return s;
 }
 const base = n => n.split('#')[0];
@@ -44,7 +44,7 @@ export default function tree(root, p, go, chosen) {
       h('span', { class: 'ts r-' + role }, a ? a.state : s ? spaced(s.state) : r.st || ''), h('span', { class: 'n' + (n ? ' hot' : ' dim'), title: a?.last_failure || null }, n == null ? '' : n ? '↻' + n : '·'), h('span', { class: 'n' + (a?.depth ? '' : ' dim') }, a ? a.depth || '·' : ''), h('span', { class: 'n dim' }, a && a.handled != null ? short(a.handled) : ''),
       h('span', { class: 'tw' }, a ? h('span', { class: a.last_failure ? 'fail' : 'dim', title: a.last_failure || null }, a.last_failure || r.note || '') : s?.partial ? h('span', { class: 'dim' }, 'no answer within 1 s') : w ? waitLine(w, now()) : h('span', { class: s?.error ? 'fail' : 'dim', title: s?.error || r.note || null }, s?.error || r.note || '')));
     e.addEventListener('click', ev => { pick(i); if (r.kids && (ev.target.closest('.chev') || !s)) toggle(); else if (r.more) go('#/sessions?state=' + r.more); });
-    e.addEventListener('dblclick', () => s && go('#/sessions/' + encodeURIComponent(s.id)));
+    e.addEventListener('dblclick', () => s && go(address(s)));
     return e;
   };
   const draw = () => {
@@ -61,14 +61,14 @@ export default function tree(root, p, go, chosen) {
     box.setAttribute('aria-activedescendant', 't' + at);
     $('#t' + at, box)?.scrollIntoView({ block: 'nearest' });
     const s = rows[at].s;
-    if (s && s !== sel) { sel = s; drawSide(); history.replaceState(null, '', '#/tree?s=' + encodeURIComponent(s.id)); fresh(s); }
+    if (s && s !== sel) { sel = s; drawSide(); history.replaceState(null, '', address(s).replace(/^#.sessions.([^?]*)[?]?/, '#/tree?s=$1&').replace(/&$/, '')); fresh(s); }
   };
   // fresh asks for the actors of a session as they are now.
-  const fresh = async s => { try { const is = await one(s.id); Object.assign(s, is); if (s === sel) { drawMap(); draw(); } } catch { /* it has ended: the row stays as it was */ } };
+  const fresh = async s => { try { const is = await one(s.id, s.host); Object.assign(s, is); if (s === sel) { drawMap(); draw(); } } catch { /* it has ended: the row stays as it was */ } };
   const toggle = on => { const r = rows[at]; if (!r.kids) return; (on ?? !open.has(r.key)) ? open.add(r.key) : open.delete(r.key); draw(); };
   const drawSide = () => {
     if (!sel) return set(side, h('p', { class: 'dim none' }, 'No session has actors now.'));
-    set(side, h('header', {}, h('h2', { class: 'nm' }, name(sel)), h('a', { class: 'side', href: '#/sessions/' + encodeURIComponent(sel.id) }, 'session ', kbd('↵'))), map, h('div', { class: 'cap dim' }, 'A ring is a new life. ', h('b', {}, '#n'), ' is the incarnation. A supervisor restarts only the child that failed (one for one).'), h('h3', {}, 'Failures and restarts'), log);
+    set(side, h('header', {}, h('h2', { class: 'nm' }, name(sel)), h('a', { class: 'side', href: address(sel) }, 'session ', kbd('↵'))), map, h('div', { class: 'cap dim' }, 'A ring is a new life. ', h('b', {}, '#n'), ' is the incarnation. A supervisor restarts only the child that failed (one for one).'), h('h3', {}, 'Failures and restarts'), log);
     drawMap(); drawLog();
   };
   const drawLog = () => { const l = world.events.filter(e => e.session === sel?.id && /ActorFailed|Supervis|Recover|Restart/.test(e.type)).slice(0, 7); set(log, l.length ? l.map(eventLine) : h('li', { class: 'dim none' }, 'None since the window was opened.')); };
@@ -132,7 +132,7 @@ export default function tree(root, p, go, chosen) {
     },
     key(e) {
       const k = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[e.key], r = rows[at];
-      if (k) pick(at + k); else if (e.key === 'Home') pick(0); else if (e.key === 'End' || e.key === 'G') pick(rows.length - 1); else if (e.key === 'ArrowRight' || e.key === 'l') toggle(true); else if (e.key === 'ArrowLeft' || e.key === 'h') { if (open.has(r?.key)) toggle(false); else { let i = at; while (i > 0 && rows[i].depth >= rows[at].depth) i--; pick(i); } } else if (e.key === 'Enter' && r) r.s ? go('#/sessions/' + encodeURIComponent(r.s.id)) : r.more ? go('#/sessions?state=' + r.more) : toggle(); else return false;
+      if (k) pick(at + k); else if (e.key === 'Home') pick(0); else if (e.key === 'End' || e.key === 'G') pick(rows.length - 1); else if (e.key === 'ArrowRight' || e.key === 'l') toggle(true); else if (e.key === 'ArrowLeft' || e.key === 'h') { if (open.has(r?.key)) toggle(false); else { let i = at; while (i > 0 && rows[i].depth >= rows[at].depth) i--; pick(i); } } else if (e.key === 'Enter' && r) r.s ? go(address(r.s)) : r.more ? go('#/sessions?state=' + r.more) : toggle(); else return false;
       return true;
     },
   };

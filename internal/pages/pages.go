@@ -14,6 +14,7 @@ var Files embed.FS
 var (
 	imports = regexp.MustCompile(`(?m)^import .*\n`)
 	exports = regexp.MustCompile(`(?m)^export `)
+	remarks = regexp.MustCompile(`(?m)^[ \t]*//.*\n`)
 	sprite  = regexp.MustCompile(`(?s)<svg class="sprite".*?</svg>`)
 )
 
@@ -22,7 +23,7 @@ var (
 func Script(modules ...string) string {
 	var all strings.Builder
 	for _, name := range modules {
-		all.WriteString(exports.ReplaceAllString(imports.ReplaceAllString(Text(name), ""), ""))
+		all.WriteString(exports.ReplaceAllString(imports.ReplaceAllString(string(Sent(name)), ""), ""))
 	}
 	return all.String()
 }
@@ -31,6 +32,14 @@ func Script(modules ...string) string {
 func Report() string {
 	return "(() => {\n'use strict';\n" + Text("report-rows.js") + "if (document.body) {\n" +
 		Script("ui.js", "charts.js", "limits.js", "charts-job.js", "tasks.js", "transcript.js", "report.js") + "}\n})();\n"
+}
+
+// Sent is the content of a file as browsers get it: modules without the lines that are comments alone.
+func Sent(name string) []byte {
+	if !strings.HasSuffix(name, ".js") {
+		return []byte(Text(name))
+	}
+	return []byte(remarks.ReplaceAllString(Text(name), ""))
 }
 
 // Text is the content of a file. A name that is not there is a mistake of the caller, and panics.

@@ -1,7 +1,7 @@
 // What several pages share: texts that change with time, buttons that say why they cannot,
 // dialogs, toasts, and drawings that are made at most so often.
 import { h, set, say, $, time, glyph, kbd, spaced, words } from './ui.js';
-import { world } from './api.js';
+import { world, address } from './api.js';
 
 const lives = new Set();
 export const live = fn => { const e = h('span', {}); e.fn = fn; say(e, fn()); lives.add(e); return e; };
@@ -52,6 +52,6 @@ export const word = s => words[s] || spaced(s);
 export const rank = ['recovering', 'awaiting_host', 'awaiting_consumer', 'failed', 'running', 'starting', 'initializing', 'admitting', 'closing', 'ready', 'passivated', 'closed'];
 export function eventLine(e) {
   const r = { DEBUG: 'rest', INFO: 'rest', WARN: 'limit', ERROR: 'bad' }[e.level] || 'rest';
-  return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.by ? h('span', { class: 'dim' }, ' by ' + e.by) : null, e.session ? h('a', { class: 'sid', href: '#/sessions/' + encodeURIComponent(e.session) }, e.session) : null));
+  return h('li', { class: 'event' }, time(e.at), h('span', { class: 'r-' + r, title: e.level }, glyph(r)), h('span', { class: 'etext' }, h('b', {}, e.type), ' ', e.text, e.by ? h('span', { class: 'dim' }, ' by ' + e.by) : null, e.session ? h('a', { class: 'sid', href: address({ id: e.session, host: e.host }) }, e.session) : null, e.host && world.hosts.length > 1 ? h('span', { class: 'dim' }, ' at ' + e.host) : null));
 }
 export const inset = (role, cls, ...kids) => h('span', { class: 'tagl r-' + role + ' ' + cls }, glyph(role), ...kids);

@@ -18,6 +18,7 @@ export const brief = (tool, i) => {
 // edited is the patch of a call that replaces text; null for every other call.
 export const edited = i => i && typeof i.old_string === 'string' && typeof i.new_string === 'string' ? pair(String(i.file_path || ''), i.old_string, i.new_string) : null;
 const most = 1500; // rows that stay in the page
+const deciders = { rule: 'a rule of the policy', policy: 'the policy', hook: 'a hook', person: 'a person' };
 
 export class Transcript {
   // now is the clock that ages are counted by; live makes a text that changes with it; earlier
@@ -64,13 +65,14 @@ export class Transcript {
     }
     this.pin();
   }
-  async back() {
+  // back fetches what is before; q asks for as much as a text is in.
+  async back(q = '') {
     if (this.busy || !this.earlier || this.first == null) return false;
     this.busy = true;
     this.more.setAttribute('aria-busy', 'true');
     set(this.more, 'Fetching…');
     try {
-      const { messages, more } = await this.earlier(this.first), s = this.scroll, was = s.scrollHeight - s.scrollTop;
+      const { messages, more } = await this.earlier(this.first, q), s = this.scroll, was = s.scrollHeight - s.scrollTop;
       this.into = document.createDocumentFragment();
       for (const m of messages) this.put(m);
       this.box.prepend(this.into);
@@ -99,28 +101,32 @@ export class Transcript {
     if (b.type === 'text' && role === 'user') this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, asText(b.text)));
     else if (b.type === 'text') prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), asText(b.text));
     else if (b.type === 'thinking') this.row('think', at, h('details', { class: 'fold' }, h('summary', {}, h('span', { class: 'dim' }, 'thinking · ' + lines(b.thinking) + (lines(b.thinking) === 1 ? ' line' : ' lines'))), h('div', { class: 'prose dim' }, asText(b.thinking))));
-    else if (b.type === 'tool_use' || b.type === 'server_tool_use') this.call(b, at, m.gate);
+    else if (b.type === 'tool_use' || b.type === 'server_tool_use') this.call(b, at);
     else if (b.type === 'tool_result') this.result(b, m);
     else if (b.type === 'image') this.row('think', at, h('span', { class: 'dim' }, 'an image'));
     else this.row('think', at, h('pre', { class: 'out' }, asText(b))); // one that is not known is shown as it is
   }
-  call(b, at, gate) {
+  call(b, at) {
     const input = b.input || {}, edit = edited(input), end = h('span', { class: 'end n' }), g = h('span', { class: 'g' }, glyph('work')), gates = h('div', { class: 'gate' }), out = h('div', {});
     const d = h('details', { class: 'fold tool' }, h('summary', {}, g, h('b', {}, asText(b.name)), h('code', { class: 'brief' }, brief(b.name, input).slice(0, 300)), edit ? h('span', { class: 'pm n' }, h('span', { class: 'add' }, '+' + edit.add), ' ', h('span', { class: 'del' }, '−' + edit.del)) : null, end),
       h('div', { class: 'in-out' }, edit ? diff(edit.patch) : typeof input.command === 'string' ? h('pre', { class: 'cmd sh' }, input.command) : h('pre', {}, asText(input)), gates, out));
     const row = this.row('call running', at, d), t = { row, d, g, end, gates, out, at: Date.parse(at), b, edit };
     if (edit && !this.into) { if (this.lastEdit) this.lastEdit.open = false; d.open = true; this.lastEdit = d; }
-    if (gate) this.gate(t, gate);
     this.calls.set(b.id, t);
     t.live = this.live(() => t.done ?? (t.at ? dur(this.now() - t.at) : ''));
     set(end, t.live);
   }
-  gate(t, gate) { const denied = gate.denied || /^denied/.test(gate.text || gate); set(t.gates, glyph(denied ? 'person' : 'good'), h('span', {}, gate.text || gate)); return denied; }
+  // gate says who has decided about a call: a rule or the policy, a hook, or a person.
+  gate(t, gate) {
+    const denied = !gate.allow;
+    set(t.gates, h('span', { class: 'r-' + (denied ? 'bad' : 'good') }, glyph(denied ? 'bad' : 'good')), h('span', {}, (denied ? 'denied' : 'allowed') + ' by ' + deciders[gate.by]), gate.why ? h('span', { class: 'dim' }, ' ' + gate.why) : null);
+    return denied;
+  }
   result(b, m) {
     const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x.type === 'text') ? b.content.map(x => x.text).join('\n') : asText(b.content);
     if (!t) return;
     this.calls.delete(b.tool_use_id);
-    const at = Date.parse(m.at), denied = m.gate ? this.gate(t, m.gate) : false;
+    const at = Date.parse(m.at), gate = m.gates?.[b.tool_use_id], denied = gate ? this.gate(t, gate) : false;
     t.done = [at && t.at ? dur(at - t.at) : '', s && !t.edit ? num(lines(s)) + (lines(s) === 1 ? ' line' : ' lines') : ''].filter(Boolean).join(' · ');
     say(t.live, t.done);
     t.row.classList.remove('running');
@@ -165,7 +171,7 @@ export class Transcript {
     while ((!this.hits.length || by < 0 && this.hit === 0) && !this.more.hidden && this.search.value === q) {
       say(this.found, 'searching earlier messages…');
       const n = this.hits.length;
-      if (!await this.back()) break;
+      if (!await this.back(q.trim())) break;
       this.find();
       if (this.hits.length > n) { if (n) this.hit = this.hits.length - wanted; break; }
     }

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
 	"github.com/agent-troupe/troupe/bench/internal/measure"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -38,22 +39,46 @@ const opening = 64
 
 // Crowd opens sessions on agents in memory. Each has a turn with one hook in each second.
 func Crowd(ctx context.Context, n int, period time.Duration) (f Crowded, err error) {
-	job := drive.Job{Backend: fast.Program{}, Mode: measure.Hook, N: 1}
-	clients := make([]*sdk.Client, n)
-	defer func() {
-		err = errors.Join(err, drive.Each(n, opening, func(i int) error {
-			if clients[i] == nil {
-				return nil
-			}
-			return clients[i].Close(ctx)
-		}))
-	}()
-	if err := drive.Each(n, opening, func(i int) error {
-		clients[i] = sdk.NewClient(job.Options(nil))
-		return clients[i].Connect(ctx)
-	}); err != nil {
+	h, err := Hold(ctx, n, nil)
+	defer func() { err = errors.Join(err, h.Close(ctx)) }()
+	if err != nil {
 		return f, err
 	}
+	return h.Round(ctx, period)
+}
+
+// Held are sessions that are open.
+type Held struct{ clients []*sdk.Client }
+
+// Hold opens sessions on agents in memory. rt nil: in the default runtime. Also with an error the caller
+// closes what it returns.
+func Hold(ctx context.Context, n int, rt *runtime.Runtime) (*Held, error) {
+	job := drive.Job{Backend: fast.Program{}, Mode: measure.Hook, N: 1}
+	h := &Held{make([]*sdk.Client, n)}
+	return h, drive.Each(n, opening, func(i int) error {
+		o := job.Options(nil)
+		if rt != nil {
+			o.Runtime = rt
+		}
+		h.clients[i] = sdk.NewClient(o)
+		return h.clients[i].Connect(ctx)
+	})
+}
+
+// Close closes all sessions.
+func (h *Held) Close(ctx context.Context) error {
+	return drive.Each(len(h.clients), opening, func(i int) error {
+		if h.clients[i] == nil {
+			return nil
+		}
+		return h.clients[i].Close(ctx)
+	})
+}
+
+// Round has turns for a while: one with one hook in each second, in each session.
+func (h *Held) Round(ctx context.Context, period time.Duration) (f Crowded, err error) {
+	clients := h.clients
+	n := len(clients)
 	waits, errs := make([][]time.Duration, n), make([]error, n)
 	late := make([]int, n)
 	cpu, began := measure.CPU(), time.Now()

@@ -1,0 +1,52 @@
+package browsertest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// reads are the streams that are open, by the sessions that each one reads.
+func (s *stub) reads() (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, of := range s.readers {
+		all = append(all, of)
+	}
+	return all
+}
+
+// TestSevenTabs of a browser, which opens six connections to a host: one of them reads the stream for
+// all, and another one continues when it is closed.
+func TestSevenTabs(t *testing.T) {
+	t.Parallel()
+	in := browser(t)
+	s := serve(t, 40, 100)
+	id := s.sessions[10]["id"].(string)
+	routes := []string{"#/overview", "#/sessions", "#/jobs/errors-1.24", "#/approvals", "#/accounts", "#/tree", "#/sessions/" + id}
+	var tabs []*page
+	for _, route := range routes {
+		tabs = append(tabs, window(t, in, s, route, "nav .link[data-on=live]"))
+	}
+	for _, p := range tabs {
+		p.until(t, `document.querySelector("main h1") && document.querySelector(".link").textContent.startsWith("live")`)
+	}
+	require.Eventually(t, func() bool { return slices.Equal(s.reads(), []string{id}) }, 20*time.Second, 10*time.Millisecond, "%v", s.reads())
+	last := tabs[6]
+	s.say("delta", object{"session": id, "seq": 5000001, "text": "I write"})
+	last.until(t, `document.querySelector(".streaming")?.textContent.includes("I write")`)
+	assert.Zero(t, eval[int](t, last, `performance.getEntriesByType("resource").filter(e => e.name.includes("/w/events")).length`), "the last tab has no stream of its own")
+
+	require.NoError(t, chromedp.Cancel(tabs[0].ctx), "the tab that reads is closed")
+	require.Eventually(t, func() bool { return slices.Equal(s.reads(), []string{id}) }, 20*time.Second, 10*time.Millisecond, "%v", s.reads())
+	s.say("delta", object{"session": id, "seq": 5000001, "text": " and write"})
+	last.until(t, `document.querySelector(".streaming")?.textContent.includes("I write and write")`)
+	for _, p := range tabs[1:] {
+		p.until(t, `document.querySelector(".link").textContent.startsWith("live")`)
+		p.quiet(t)
+	}
+}

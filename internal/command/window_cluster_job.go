@@ -1,0 +1,268 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/inspect/ui"
+)
+
+// clusterJob is a job that workers share, as its queue shows it.
+type clusterJob struct {
+	w    *clusterWindow
+	name string
+	ctx  context.Context //nolint:containedctx // until which it is followed
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	entry   JobEntry
+	q       queue.Queue // nil until it is open
+	current bool        // what was so at the beginning has been read
+	paused  bool
+	limit   int
+	order   []string // ids of tasks
+	tasks   map[string]*clusterTask
+}
+
+// clusterTask is the last ticket of a task.
+type clusterTask struct {
+	fleet.TaskInfo
+	Worker string `json:"worker,omitempty"`
+
+	number int // of the ticket
+	calls  []fleet.Approval
+	turns  int
+}
+
+func newClusterJob(w *clusterWindow, e JobEntry) *clusterJob {
+	j := &clusterJob{w: w, name: e.Job, entry: e, tasks: map[string]*clusterTask{}}
+	j.ctx, j.stop = context.WithCancel(w.ctx)
+	return j
+}
+
+func (j *clusterJob) learn(e JobEntry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entry = e
+}
+
+// follow reads the queue until the job is not shown any more. A read that fails is tried again.
+func (j *clusterJob) follow() {
+	for j.ctx.Err() == nil {
+		j.read()
+		select {
+		case <-j.ctx.Done():
+		case <-time.After(clusterLook):
+		}
+	}
+}
+
+func (j *clusterJob) read() {
+	j.mu.Lock()
+	e := j.entry
+	j.current = false
+	j.mu.Unlock()
+	q, _, end, err := j.w.cluster.Open(j.ctx, e)
+	if err != nil {
+		return
+	}
+	defer end()
+	j.mu.Lock()
+	j.q = q
+	j.mu.Unlock()
+	defer func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.q = nil
+	}()
+	for change, err := range q.Watch(j.ctx) {
+		if err != nil {
+			return
+		}
+		j.take(&change, time.Now())
+	}
+}
+
+// take takes a change of the queue.
+func (j *clusterJob) take(change *queue.Change, now time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if d := change.Decision; d != nil {
+		switch d.Op {
+		case "pause", "resume":
+			j.paused = d.Op == "pause"
+		case "retune":
+			j.limit, _ = strconv.Atoi(d.Arg) // 0: as the workers say
+		}
+		return
+	}
+	if change.State == queue.Current {
+		j.current = true
+		return
+	}
+	if change.Task == "" {
+		return
+	}
+	id, requeued, _ := strings.Cut(change.Task, "#")
+	n, _ := strconv.Atoi(requeued) // "": the first ticket
+	last := j.tasks[id]
+	if last != nil && n < last.number {
+		return
+	}
+	v := &remoteView{by: map[string]string{}}
+	t := &clusterTask{TaskInfo: v.task(*change, id), number: n, calls: v.Approvals, Worker: v.by[id]}
+	if t.State == fleet.TaskOver {
+		t.Worker = ""
+	}
+	if t.turns = t.Usage.Turns; last == nil {
+		j.order = append(j.order, id)
+	} else {
+		t.Began, t.Since, t.Ended = last.Began, last.Since, last.Ended
+	}
+	j.tasks[id] = t
+	if !j.current {
+		return
+	}
+	switch { // the queue has no times: they are those of this program
+	case t.State == fleet.TaskRunning && (last == nil || last.State != fleet.TaskRunning || last.Worker != t.Worker):
+		t.Since = now
+		if t.Began.IsZero() || last.State == fleet.TaskOver {
+			t.Began, t.Ended = now, time.Time{}
+		}
+	case t.State == fleet.TaskOver && (last == nil || last.State != fleet.TaskOver):
+		t.Ended, t.Since = now, time.Time{}
+	}
+}
+
+// sums are the calls that wait, the cost and the turns so far.
+func (j *clusterJob) sums() (gates int, usd float64, turns int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, t := range j.tasks {
+		gates, usd, turns = gates+len(t.calls), usd+t.Usage.USD, turns+t.turns
+	}
+	return gates, usd, turns
+}
+
+// task is when a task began to run, and what it has used.
+func (j *clusterJob) task(id string, now time.Time) (since time.Time, turns int, usd float64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if t := j.tasks[id]; t != nil {
+		if since = t.Since; since.IsZero() {
+			since = now
+		}
+		return since, t.turns, t.Usage.USD
+	}
+	return now, 0, 0
+}
+
+// ID implements [ui.Job].
+func (j *clusterJob) ID() string { return j.name }
+
+// State implements [ui.Job].
+func (j *clusterJob) State(context.Context) (ui.JobState, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	s := fleet.Snapshot{
+		Job: j.entry.Job, Host: j.entry.Submitter, Live: j.entry.State == JobOpen, Paused: j.paused, Limit: j.limit, Started: j.entry.Submitted,
+		ByStatus: map[fleet.Status]int{}, Total: j.entry.Tasks,
+	}
+	var state ui.JobState
+	recent, now := 0, time.Now()
+	for _, id := range j.order {
+		t := j.tasks[id]
+		if t.State == fleet.TaskOver {
+			if s.ByStatus[t.Status]++; now.Sub(t.Ended) < 10*time.Minute {
+				recent++
+			}
+		}
+		s.Usage.USD, s.Usage.Turns, s.Usage.Credits = s.Usage.USD+t.Usage.USD, s.Usage.Turns+t.Usage.Turns, s.Usage.Credits+t.Usage.Credits
+		one := *t
+		if one.Worker != "" && one.Doing == "" {
+			one.Doing = "at " + one.Worker
+		}
+		state.Tasks = append(state.Tasks, ui.JobTask{ID: id, State: string(t.State), Status: string(t.Status), Error: t.Error, Since: t.Since, Value: one})
+		for i := range t.calls {
+			a := &t.calls[i]
+			state.Approvals = append(state.Approvals, ui.Approval{
+				ID: a.ID, Task: a.Task, Attempt: a.Attempt, Tool: a.Tool, Input: a.Input, Cwd: a.Cwd, Said: a.Said, At: a.At,
+				HoldUntil: a.HoldUntil, Rule: a.Rule, RuleList: a.RuleList, RuleFrom: a.RuleFrom, Reason: a.Reason, Diff: a.Diff,
+			})
+		}
+	}
+	s.Rate = float64(recent) / 10
+	state.Summary = s
+	return state, nil
+}
+
+// Transcript implements [ui.Job]. The workers have the transcripts, and give them to the program that
+// takes the results.
+func (j *clusterJob) Transcript(context.Context, string, int64) (io.ReadCloser, error) {
+	return nil, fmt.Errorf("the transcripts of %s are with its results (troupe batch --attach): %w", j.name, fs.ErrNotExist)
+}
+
+// Do implements [ui.Job].
+func (j *clusterJob) Do(ctx context.Context, c ui.Command) error {
+	o := fleet.Order{Task: c.Task, By: c.Who}
+	switch c.Op {
+	case ui.Pause, ui.Resume:
+		o.Op = string(c.Op)
+	case ui.Retune:
+		if o.Op, o.N = "retune", c.Limit; c.Limit < 1 {
+			return fmt.Errorf("%w: a limit of each worker is from 1; pause the job to start nothing", ui.ErrUnsupported)
+		}
+	case ui.CancelTask:
+		o.Op = "cancel"
+	case ui.RequeueTask:
+		o.Op = "requeue"
+	case ui.Decide:
+		if c.Verdict.Input != nil {
+			return ui.ErrUnsupported
+		}
+		if o.Op, o.Approval, o.Reason, o.By = "deny", c.Approval, c.Verdict.Reason, c.Verdict.Who; c.Verdict.Allow {
+			o.Op, o.Reason = "allow", ""
+		}
+	default:
+		return ui.ErrUnsupported
+	}
+	j.mu.Lock()
+	q, over := j.q, j.entry.State == JobOver
+	j.mu.Unlock()
+	if q == nil {
+		return errors.New("the servers do not answer now: try again")
+	}
+	if err := fleet.Decide(ctx, q, o); err != nil {
+		return ofWindow(err)
+	}
+	if c.Op == ui.RequeueTask && over {
+		if err := j.w.cluster.Reopen(ctx, j.name); err != nil {
+			return err
+		}
+	}
+	what := strings.TrimSpace(o.Op + " " + o.Task + o.Approval)
+	if o.N > 0 {
+		what += " " + strconv.Itoa(o.N)
+	}
+	j.w.did(clusterID, o.By, "job "+j.name+": "+what)
+	return nil
+}
+
+// ofWindow makes an error of a job match that of the window.
+func ofWindow(err error) error {
+	for is, as := range map[error]error{fleet.ErrNoTask: ui.ErrNoTask, fleet.ErrTaskOver: ui.ErrOver, fleet.ErrJobOver: ui.ErrOver, fleet.ErrNoApproval: ui.ErrDecided} {
+		if errors.Is(err, is) {
+			return fmt.Errorf("%w: %w", as, err)
+		}
+	}
+	return err
+}
