@@ -14,11 +14,17 @@ import (
 	"github.com/agent-troupe/troupe/conformance/differential"
 )
 
+// TestMain: modes of files are compared, so the mask of this process is that of the recordings.
+func TestMain(m *testing.M) {
+	syscall.Umask(0o022)
+	os.Exit(m.Run())
+}
+
 // The embedded agent does what recordings of Claude Code say: those of the directory that
 // TROUPE_TOOL_CASES names, from the top of the repository if it is relative. Without it, every
 // tenth of those of agent/embedded, whose own test plays all.
-func TestToolCases(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
-	syscall.Umask(0o022)
+func TestToolCases(t *testing.T) {
+	t.Parallel()
 	suite := differential.Recorded(t)
 	suite.NotYet = "../agent/embedded/testdata/not-yet.txt"
 	cases, other, err := differential.Cases("../agent/embedded/testdata/cases")
@@ -42,8 +48,8 @@ func every(step int, cases []*differential.Case) []*differential.Case {
 // table allows. With TROUPE_FULL=1 they play all, and every scenario of modelapi, and every
 // recorded case.
 // testdata/not-yet-live.txt and not-yet-full.txt name the cases that differ; they only shrink.
-func TestEmbeddedLive(t *testing.T) { //nolint:paralleltest // the mask of modes is the process's
-	syscall.Umask(0o022)
+func TestEmbeddedLive(t *testing.T) {
+	t.Parallel()
 	suite := differential.Live(t, conformance.Claude.CLI(t))
 	cases, err := differential.Load("testdata/embedded")
 	require.NoError(t, err)

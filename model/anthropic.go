@@ -171,7 +171,9 @@ func (m messages) body(r *Request) [][]byte {
 	}
 	head = append(head, `,"max_tokens":`...)
 	head = strconv.AppendInt(head, int64(limit), 10)
-	head = append(head, `,"stream":true`...)
+	if !r.Whole {
+		head = append(head, `,"stream":true`...)
+	}
 	switch {
 	case r.ThinkingTokens > 0:
 		head = append(head, `,"thinking":{"type":"enabled","budget_tokens":`...)

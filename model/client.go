@@ -24,6 +24,8 @@ const (
 	firstRead = 1 << 10  // bytes of the first read: 10,000 slow streams have 10,000 of these
 	lastRead  = 16 << 10 // and of those of a stream that is fast
 
+	wholeLimit = 10 * time.Minute // for an answer in one piece, of which nothing comes before its end
+
 	drainLimit = 100 * time.Millisecond // for the end of a stream behind a whole answer
 )
 
@@ -118,7 +120,11 @@ func (c *Client) Codec() Codec { return c.api }
 
 // Stream implements [Model].
 func (c *Client) Stream(ctx context.Context, r *Request, emit func(*Event) bool) error {
-	return c.exchange(ctx, c.cfg.Idle, func(ctx context.Context, x *exchange) error {
+	limit := c.cfg.Idle
+	if r.Whole {
+		limit = max(limit, wholeLimit)
+	}
+	return c.exchange(ctx, limit, func(ctx context.Context, x *exchange) error {
 		return x.run(ctx, r, func(e *Event) bool {
 			x.reading.Store(false)
 			defer x.reading.Store(true)
@@ -204,7 +210,11 @@ func (x *exchange) watch(limit time.Duration) (stop func()) {
 
 // run makes the request and reads the answer.
 func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) error {
-	resp, err := x.post(ctx, "text/event-stream", x.client.api.body(r))
+	accept := "text/event-stream"
+	if r.Whole {
+		accept = "application/json"
+	}
+	resp, err := x.post(ctx, accept, x.client.api.body(r))
 	if err != nil {
 		return err
 	}

@@ -286,3 +286,42 @@ func TestScriptedEndpoint(t *testing.T) {
 	assert.Equal(t, "m", request.Model)
 	assert.True(t, request.Stream)
 }
+
+func TestAnAnswerInOnePiece(t *testing.T) {
+	t.Parallel()
+	for api, answer := range map[string]string{
+		"anthropic": `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi."},{"type":"tool_use","id":"c1","name":"Read","input":{"a":1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":2}}`,
+		"openai":    `{"id":"m1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","content":"Hi.","tool_calls":[{"id":"c1","type":"function","function":{"name":"Read","arguments":"{\"a\":1}"}}]}}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`,
+	} {
+		t.Run(api, func(t *testing.T) {
+			t.Parallel()
+			client := &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+				body, err := io.ReadAll(req.Body)
+				assert.NoError(t, err)
+				assert.NotContains(t, string(body), `"stream`, "neither a stream nor options of one")
+				assert.Equal(t, "application/json", req.Header.Get("Accept"))
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer))}, nil
+			})}
+			m := open(api, client, model.Quirks{})
+			var kinds []model.Kind
+			var blocks []*model.Block
+			require.NoError(t, m.Stream(t.Context(), &model.Request{Model: "m", Whole: true, Raw: true, Messages: [][]byte{m.Codec().Message(&model.Message{Role: model.User, Blocks: []model.Block{{Kind: model.Text, Text: "go"}}})}}, func(e *model.Event) bool {
+				if e.Kind == model.Delta {
+					return true // those that chat completions are said with
+				}
+				if kinds = append(kinds, e.Kind); e.Kind == model.Done {
+					blocks = append(blocks, e.Block)
+				}
+				if e.Kind == model.Stop {
+					assert.Equal(t, "tool_use", e.StopReason)
+					assert.Equal(t, 3, e.Usage.Input)
+				}
+				return true
+			}))
+			assert.Equal(t, []model.Kind{model.Start, model.Done, model.Done, model.Stop}, kinds)
+			require.Len(t, blocks, 2)
+			assert.Equal(t, "Hi.", blocks[0].Text)
+			assert.JSONEq(t, `{"a":1}`, string(blocks[1].Input))
+		})
+	}
+}

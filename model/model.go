@@ -58,6 +58,9 @@ type Request struct {
 	// Raw asks for Delta events, and for Event.Raw in all of them. Without it, text crosses
 	// only as whole blocks, which costs a fraction.
 	Raw bool
+	// Whole asks for the answer in one piece, which may take ten minutes, and not as a stream: for
+	// an endpoint whose streams break off. There are no Delta events then.
+	Whole bool
 }
 
 // Tool is a tool that the model may call.

@@ -167,8 +167,10 @@ func (c chat) result(k *Block, said *spoken) []byte {
 func (c chat) body(r *Request) [][]byte {
 	head := []byte(`{"model":`)
 	head = appendString(head, r.Model)
-	head = append(head, `,"stream":true`...)
-	if !c.NoStreamOptions {
+	if !r.Whole {
+		head = append(head, `,"stream":true`...)
+	}
+	if !r.Whole && !c.NoStreamOptions {
 		head = append(head, `,"stream_options":{"include_usage":true}`...)
 	}
 	if name := or(c.MaxTokens, "max_completion_tokens"); name != "-" && r.MaxTokens > 0 {

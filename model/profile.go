@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -22,9 +23,12 @@ var profiles []byte
 // is in use.
 type Profiles struct {
 	// Date is the day on which the data was looked up, such as 2026-11-26; "": not said.
-	Date    string          `json:"date,omitempty"`
-	Models  []ModelProfile  `json:"models,omitempty"`
-	Servers []ServerProfile `json:"servers,omitempty"`
+	Date   string         `json:"date,omitempty"`
+	Models []ModelProfile `json:"models,omitempty"`
+	// Names are short names of models, by the pattern of the models beside which they hold: with
+	// {"claude*": {"haiku": "claude-haiku-5-5"}}, haiku is a name for who works with a claude model.
+	Names   map[string]map[string]string `json:"names,omitempty"`
+	Servers []ServerProfile              `json:"servers,omitempty"`
 }
 
 // ModelProfile is what is known of the models whose name matches.
@@ -106,6 +110,11 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative price", i, m.Match)
 		}
 	}
+	for pattern := range p.Names {
+		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+			return nil, fmt.Errorf("read the profiles of models: names has %q, which is no pattern", pattern)
+		}
+	}
 	for i, s := range p.Servers {
 		if _, err := path.Match(s.Match, ""); err != nil || s.Match == "" {
 			return nil, fmt.Errorf("read the profiles of models: servers[%d].match is %q, which is no pattern", i, s.Match)
@@ -116,7 +125,33 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 
 // Extend returns profiles in which own come first: the first that matches counts.
 func (p *Profiles) Extend(own *Profiles) *Profiles {
-	return &Profiles{Date: p.Date, Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
+	all := &Profiles{Date: p.Date, Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
+	all.Names = maps.Clone(p.Names)
+	for pattern, names := range own.Names {
+		if all.Names == nil {
+			all.Names = map[string]map[string]string{}
+		}
+		both := maps.Clone(all.Names[pattern])
+		if both == nil {
+			both = map[string]string{}
+		}
+		maps.Copy(both, names)
+		all.Names[pattern] = both
+	}
+	return all
+}
+
+// Named is the model that a short name, such as haiku, means for who works with the model beside;
+// "": none. The longest pattern that matches and has the name counts.
+func (p *Profiles) Named(short, beside string) string {
+	base := beside[strings.LastIndexByte(beside, '/')+1:]
+	found, by := "", ""
+	for pattern, names := range p.Names {
+		if name, ok := names[short]; ok && matches(pattern, base) && (found == "" || len(pattern) > len(by) || len(pattern) == len(by) && pattern < by) {
+			found, by = name, pattern
+		}
+	}
+	return found
 }
 
 // Model returns the first profile that matches the model's name, with or without the

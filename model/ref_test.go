@@ -64,9 +64,20 @@ func TestProfiles(t *testing.T) {
 	assert.Equal(t, "-", both.Server("http://localhost:11434/v1").Quirks.MaxTokens)
 	assert.InDelta(t, 1+2*2+3*.5+4*4, both.Model("qwen3").Price.Cost(model.Usage{Input: 1e6, Output: 2e6, CacheRead: 3e6, CacheWrite: 4e6}), 1e-9)
 
+	assert.Equal(t, "claude-haiku-5-5", p.Named("haiku", "anthropic/claude-sonnet-4-5"))
+	assert.Empty(t, p.Named("haiku", "gpt-5"), "a short name holds beside its own kind of models alone")
+	assert.Empty(t, p.Named("gpt-5", "claude-sonnet-4-5"))
+	own, err = model.ReadProfiles(strings.NewReader(`{"names":{"claude*":{"haiku":"claude-haiku-4-5"},"qwen*":{"small":"qwen3:1b"},"qwen3*":{"small":"qwen3:4b"}}}`))
+	require.NoError(t, err)
+	both = p.Extend(own)
+	assert.Equal(t, "claude-haiku-4-5", both.Named("haiku", "claude-sonnet-4-5"))
+	assert.Equal(t, p.Named("opus", "claude-x"), both.Named("opus", "claude-x"), "other names stay")
+	assert.Equal(t, "qwen3:4b", both.Named("small", "qwen3:8b"), "the longer pattern counts")
+	assert.Equal(t, "claude-haiku-5-5", p.Named("haiku", "claude-x"), "what is extended stays as it was")
+
 	for text, want := range map[string]string{
 		`{"model":[]}`: `unknown field "model"`, `{"models":[{"match":"["}]}`: "models[0].match", `{"models":[{"match":""}]}`: "models[0].match",
-		`{"models":[{"match":"x","window":-1}]}`: "negative number", `{"models":[{"match":"x","price":{"output":-1}}]}`: "negative price", `{"servers":[{"match":"["}]}`: "servers[0].match", `{} {}`: "something follows", ``: "EOF",
+		`{"models":[{"match":"x","window":-1}]}`: "negative number", `{"models":[{"match":"x","price":{"output":-1}}]}`: "negative price", `{"servers":[{"match":"["}]}`: "servers[0].match", `{"names":{"[":{}}}`: "which is no pattern", `{} {}`: "something follows", ``: "EOF",
 	} {
 		_, err := model.ReadProfiles(strings.NewReader(text))
 		require.ErrorContains(t, err, want, text)

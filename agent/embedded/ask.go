@@ -38,7 +38,7 @@ func (t *talk) askFile(g *gates, mode string, own *tool, in agent.Object) agent.
 	path := h.path(name)
 	v := agent.Verdict{Ask: agent.Object{}}
 	if !own.tree {
-		v.Ask["description"] = strings.TrimPrefix(path, h.root+"/")
+		v.Ask["description"] = strings.TrimPrefix(path, h.base()+"/")
 	} else if pattern := str(in, "pattern"); pattern != "" {
 		v.Ask["description"] = pattern
 	}

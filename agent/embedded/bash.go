@@ -179,8 +179,8 @@ func (r *run) start(ctx context.Context) (*command, error) {
 	h := r.t.hands
 	dir := h.dir()
 	if err := h.there(dir); err != nil {
-		h.move(h.root)
-		return nil, fmt.Errorf("Working directory %q no longer exists, so this command was not run. Shell cwd recovered to %q: re-issue the command if it still makes sense there.", dir, h.root) //nolint:revive,staticcheck // the model reads it as it is
+		h.move(h.base())
+		return nil, fmt.Errorf("Working directory %q no longer exists, so this command was not run. Shell cwd recovered to %q: re-issue the command if it still makes sense there.", dir, h.base()) //nolint:revive,staticcheck // the model reads it as it is
 	}
 	var err error
 	if r.where, err = h.shellsFile("cwd-" + r.task); err != nil {

@@ -22,6 +22,8 @@ type attempts struct {
 	silent  int  // at once, as the request was refused
 	early   bool // at once, as the answer broke off before it said anything
 	limit   int  // of the answer's tokens; 0: the usual one
+	cuts    int  // streams that broke off within a block
+	whole   bool // the answer is asked for in one piece, since its stream broke off
 }
 
 // call makes one call of the model, and repeats it while that may help, as Claude Code
@@ -47,7 +49,7 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 			return nil, err
 		}
 		began := t.seams.Clock.Now()
-		a, err := t.once(l, done.limit)
+		a, err := t.once(l, &done)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		e, ok := errors.AsType[*model.Error](err)
 		if err != nil && !a.whole {
@@ -59,9 +61,12 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		if err == nil || !ok || l.Err() != nil {
 			return a, err
 		}
-		if a.worth() && (e.Temporary() || e.Class == model.Broken) {
+		if a.worth() {
 			t.keep(l, a, e)
-			return a, nil
+			if e.Temporary() || e.Class == model.Broken || len(a.uses()) > 0 {
+				return a, nil
+			}
+			return nil, err // what it has said is part of the conversation all the same, as observed
 		}
 		l.DropMessage()
 		if t.chosen == (choice{}) && t.fallback.changes(e) { // what the host has chosen is not replaced
@@ -74,6 +79,9 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		if room, stop := t.tooLong(l, e); stop != nil {
 			return nil, stop
 		} else if room {
+			continue
+		}
+		if done.cut(e, a, t.retries) {
 			continue
 		}
 		if done.retries++; !again(e) || done.retries > t.retries {
@@ -105,7 +113,7 @@ var exceeds = regexp.MustCompile(`(\d+) \+ (\d+) > (\d+)`)
 
 // atOnce reports whether the request is repeated without a wait, and without a word: with a
 // smaller limit, if the provider says so; twice if it was refused, once if there is no such
-// model; once if the answer broke off before it began.
+// model; once if the answer broke off before it began. The last two ask for an answer in one piece.
 func (d *attempts) atOnce(e *model.Error, a *answer) bool {
 	if n := exceeds.FindStringSubmatch(e.Message); n != nil && d.limit == 0 {
 		input, _ := strconv.Atoi(n[1]) // digits
@@ -117,17 +125,42 @@ func (d *attempts) atOnce(e *model.Error, a *answer) bool {
 	case e.Class == model.Invalid && (e.Status == http.StatusBadRequest || e.Status == http.StatusUnprocessableEntity) && d.silent < 2,
 		e.Status == http.StatusNotFound && d.silent < 1:
 		d.silent++
+		d.whole = e.Status == http.StatusNotFound
 		return true
 	case (e.Started || e.Class == model.Broken) && e.Class != model.Invalid && (e.Temporary() || e.Class == model.Broken) && !a.inside && !d.early:
-		d.early = true
+		d.early, d.whole = true, true
 		return true
 	}
 	return false
 }
 
+// cut reports whether the request is repeated at once since its stream broke off within a block, for
+// the second time, or the first if nothing is repeated: in one piece.
+func (d *attempts) cut(e *model.Error, a *answer, retries int) bool {
+	if !a.inside || !again(e) || d.whole {
+		return false
+	}
+	d.cuts++
+	d.whole = d.cuts > min(1, retries)
+	return d.whole
+}
+
 // again reports whether the request is repeated after a wait.
 func again(e *model.Error) bool {
 	return e.RetryAfter <= maxWait && (e.Temporary() || e.Class == model.Auth && e.Status == http.StatusUnauthorized && !e.Final)
+}
+
+// maxWhole limits an answer that is asked for in one piece, as observed.
+const maxWhole = 64000
+
+// shape changes a request as the ones before it want it.
+func (d *attempts) shape(r *model.Request) {
+	if d.limit > 0 {
+		r.MaxTokens = d.limit
+	}
+	if d.whole {
+		r.Whole, r.MaxTokens = true, min(r.MaxTokens, maxWhole)
+	}
 }
 
 // maxWait is the longest wait that a provider may ask for: a longer one ends the turn at once.
@@ -136,14 +169,12 @@ const maxWait = 60 * time.Second
 // once makes one request. Frames of the answer are written when it is whole, so a stream that
 // breaks off is not seen; only partial messages are written as they come. With an error it
 // returns what has come.
-func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
+func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 	r, err := t.request(l)
 	if err != nil {
 		return &answer{}, err
 	}
-	if limit > 0 {
-		r.MaxTokens = limit
-	}
+	done.shape(r)
 	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil { // the model has been changed
 		return &answer{}, &noPriceError{r.Model}
 	}
@@ -164,7 +195,7 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 		for _, e := range batch {
 			switch e.Kind {
 			case model.Start:
-				a.id, a.request, a.usage = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage
+				a.id, a.request, a.usage, a.model = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage, e.Model
 				last = t.seams.Clock.Now()
 				if t.first.event.IsZero() {
 					t.first.event, t.first.usage = last, e.Usage
@@ -189,6 +220,11 @@ func (t *talk) once(l *agent.Lane, limit int) (*answer, error) {
 				l.Partial(e.Raw)
 			}
 			if e.Kind == model.Stop {
+				if a.piece = r.Whole; r.Whole { // its frames say how it ended, as observed
+					l.OpenMessage(agent.ModelMessage{
+						ID: a.id, RequestID: a.request, Model: cmp.Or(a.model, r.Model), Usage: usageOf(&e.Usage), More: agent.Object{"stop_reason": a.stop},
+					})
+				}
 				t.show(l, &a, e)
 			}
 		}
@@ -231,7 +267,7 @@ func (t *talk) blocks(l *agent.Lane, a *answer) {
 			continue // there is nothing to see, as observed
 		}
 		var more agent.Object
-		if a.blocks[i].Kind == model.Thinking {
+		if a.blocks[i].Kind == model.Thinking && !a.piece {
 			more = agent.Object{"thinking_duration_ms": a.took[i].Milliseconds()}
 		}
 		if len(t.retracted) > 0 {

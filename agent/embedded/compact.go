@@ -237,7 +237,7 @@ func (t *talk) summarize(l *agent.Lane, of [][]byte, instructions string) (strin
 	}
 	var done attempts
 	for empty := false; ; {
-		a, err := t.aside(l, append(slices.Clip(slices.Clone(of)), encode(ask)))
+		a, err := t.aside(l, append(slices.Clip(slices.Clone(of)), encode(ask)), &done)
 		e, ok := errors.AsType[*model.Error](err)
 		switch {
 		case l.Err() != nil:
@@ -286,7 +286,7 @@ func newer(of [][]byte, note []byte) [][]byte {
 }
 
 // aside makes a request that is not part of the conversation: nothing of it is shown.
-func (t *talk) aside(l *agent.Lane, messages [][]byte) (*answer, error) {
+func (t *talk) aside(l *agent.Lane, messages [][]byte, done *attempts) (*answer, error) {
 	var a answer
 	if err := l.MaySpend(); err != nil {
 		return &a, err
@@ -301,6 +301,7 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte) (*answer, error) {
 		return &a, err
 	}
 	r.Messages, r.Raw = messages, false
+	done.shape(r)
 	for batch, err := range t.stream(l, r) {
 		if err != nil && a.whole {
 			break

@@ -131,6 +131,9 @@ func (h *hands) refusedLink(own *tool, in agent.Object) agent.Verdict {
 	}
 	name := str(in, own.path)
 	v := agent.Verdict{Reason: "other"}
+	if why := h.tree.refuses(own, h.path(name)); why != "" {
+		return agent.Verdict{Deny: why, Tagged: true}
+	}
 	if own.name == "Read" {
 		if _, err := os.Stat(h.path(name)); errors.Is(err, syscall.ELOOP) {
 			v.Deny = h.explain(err, name, "read")

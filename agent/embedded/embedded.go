@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -58,9 +59,9 @@ type Config struct {
 	// of Claude Code's .claude/agents: name, description, tools, disallowedTools, model, maxTurns
 	// and background, and the prompt. A relative one is below the session's directory; links
 	// that lead out of it are not followed. Their prompts are instructions, so name only
-	// directories that you trust. A file that defines nothing is left out, as are tools that
-	// this agent does not have; names of models that only Claude Code knows mean the session's
-	// model. Options.Agents come first.
+	// directories that you trust. A file that defines nothing is left out, as are tools that this
+	// agent does not have. A short name of a model that means nothing beside the session's model
+	// means that one. Options.Agents come first.
 	AgentDirs []string
 	// Retries is how often a request that may succeed later is repeated; 0: 10, below 0: never.
 	// The variable CLAUDE_CODE_MAX_RETRIES of the session's environment replaces it.
@@ -99,6 +100,27 @@ type service struct {
 	logins logins
 }
 
+// named is the model that a short name means, such as haiku; another name stays as it is.
+func (c *Config) named(name string) string {
+	beside := c.Name
+	if c.Model.Codec().Name() == anthropicOrigin && (beside == "" || c.Profiles.Named(beside, vendorModel) != "") {
+		beside = vendorModel
+	}
+	return cmp.Or(c.Profiles.Named(name, beside), name)
+}
+
+// vendorModel is how the names of the models begin for which Anthropic has made the Messages API.
+const vendorModel = "claude"
+
+// namedAll is named for a list with commas.
+func (c *Config) namedAll(names string) string {
+	all := strings.Split(names, ",")
+	for i, name := range all {
+		all[i] = c.named(strings.TrimSpace(name))
+	}
+	return strings.Join(all, ",")
+}
+
 // Withholds reports whether what the agent starts does not get a variable, since it has a key.
 // Package fleet/sharedmcp asks it.
 func (s *service) Withholds(variable string) bool { return s.withholds(variable) }
@@ -118,11 +140,13 @@ func (s *service) Agent(in *dialect.Input) (backend.Agent, error) {
 	if err := s.Check.wrong(); err != nil {
 		return a, err
 	}
-	name := in.Model
-	if name == "" {
-		name = s.Name
+	name := s.named(cmp.Or(in.Model, s.Name))
+	others := fallbackOf(s.namedAll(in.FallbackModel)).list
+	for _, kind := range slices.Sorted(maps.Keys(in.Agents)) {
+		if of := in.Agents[kind].Model; isAlias(of) && s.named(of) == of {
+			return a, problem(fmt.Sprintf("Agents[%q].Model", kind), fmt.Sprintf("is %q, which is no name of a model beside %s", of, name), "name a model of the endpoint, or inherit")
+		}
 	}
-	others := fallbackOf(in.FallbackModel).list
 	if slices.Contains(others, name) {
 		return a, problem("FallbackModel", fmt.Sprintf("%q is the session's own model", name), "name another model")
 	}

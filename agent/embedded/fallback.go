@@ -66,5 +66,5 @@ func (t *talk) unchosen(l *agent.Lane) string {
 	if n := t.fallback.used; n > 0 {
 		return t.fallback.list[n-1]
 	}
-	return l.Model()
+	return t.cfg.named(l.Model())
 }

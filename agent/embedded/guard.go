@@ -85,7 +85,7 @@ func (t *talk) afterTools(l *agent.Lane, uses []*model.Block) error {
 // resumed it is back where it began.
 func (t *talk) remindOfMove(l *agent.Lane) {
 	now := t.hands.dir()
-	if before := cmp.Or(t.log.cwd, t.hands.root); now != before {
+	if before := cmp.Or(t.log.cwd, t.hands.base()); now != before {
 		l.Attach(newDir, agent.Object{"dir": now, "content": []string{"# Environment update\n - Primary working directory: " + now + " (was " + before + ")"}})
 	}
 }

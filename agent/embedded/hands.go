@@ -33,6 +33,7 @@ type hands struct {
 	mu        sync.Mutex
 	added     []string          // further directories, also those that answers have added; replaced as a whole
 	cwd       string            // of the shell
+	tree      *tree             // where it begins; nil means root
 	name      string            // of the model
 	countless bool              // its endpoint counts no tokens
 	strict    bool              // the model may not write what it has not read
@@ -62,6 +63,16 @@ func (h *hands) dir() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cwd
+}
+
+// base is where the shell begins.
+func (h *hands) base() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.tree != nil {
+		return h.tree.path
+	}
+	return h.root
 }
 
 // directories are those besides the working directory.

@@ -100,9 +100,6 @@ func unsupportedKinds(agents map[string]session.AgentDefinition) (all []error) {
 				all = append(all, problem(field(c.field), "is not supported by this agent yet", "leave it out"))
 			}
 		}
-		if isAlias(d.Model) {
-			all = append(all, problem(field("Model"), fmt.Sprintf("is %q, a name that only Claude Code knows", d.Model), "name a model of the endpoint, or inherit"))
-		}
 		for _, n := range slices.Concat(d.Tools.Names(), d.DisallowedTools) {
 			if !strings.HasPrefix(n, "mcp__") && !slices.Contains(toolNames(), n) && toolOf(n) != agentName {
 				all = append(all, problem(field("Tools"), fmt.Sprintf("names %q, which this agent does not have", n), "its tools are "+strings.Join(toolNames(), ", ")))
@@ -112,7 +109,7 @@ func unsupportedKinds(agents map[string]session.AgentDefinition) (all []error) {
 	return all
 }
 
-// isAlias reports whether only Claude Code knows this name of a model.
+// isAlias reports whether this is a short name of a model that Claude Code knows.
 func isAlias(model string) bool {
 	return slices.Contains([]string{"sonnet", "opus", "haiku", "fable", "opusplan", "best"}, model)
 }
@@ -146,8 +143,7 @@ const (
 // tools, disallowedTools, model, maxTurns and background between two lines ---, and the prompt.
 // A relative directory is below the session's, and links that lead out of it are not followed.
 // A file that cannot be read or has no name, description or prompt is left out, as are tools
-// that this agent does not have; a name of a model that only Claude Code knows is the session's
-// model. Of equal names, the last counts.
+// that this agent does not have. Of equal names, the last counts.
 func readKinds(dirs []string, root string, d disk) (all []*kind) {
 	for _, dir := range dirs {
 		base, below := root, dir
@@ -234,7 +230,7 @@ func parseKind(text string) *kind {
 		return nil
 	}
 	k := &kind{name: in.Name, about: about, prompt: prompt, tools: in.Tools, not: in.Not, model: in.Model, turns: in.Turns, background: in.Background}
-	if k.model == "inherit" || isAlias(k.model) {
+	if k.model == "inherit" {
 		k.model = ""
 	}
 	if slices.Contains(k.tools, "*") {

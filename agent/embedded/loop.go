@@ -187,6 +187,7 @@ func (t *talk) nudge(l *agent.Lane, a *answer, n *nudges) (string, error) {
 // answer is a whole answer of the model.
 type answer struct {
 	id     string
+	model  string      // as the endpoint calls it; "": it did not say
 	usage  model.Usage // when it began
 	blocks []model.Block
 	half   *model.Block    // that it broke off in; nil: none
@@ -195,6 +196,7 @@ type answer struct {
 	request string // the provider's id of the request; "": unknown
 	stop    string
 	whole   bool         // it was shown; nothing of it follows
+	piece   bool         // it came in one piece
 	broken  *model.Error // it broke off behind blocks; nil if it is whole
 	inside  bool         // it broke off, and a block had begun
 }

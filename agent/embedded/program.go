@@ -51,11 +51,19 @@ func (p *program) Open(asked agent.Program, l agent.Launch, port agent.Port) age
 
 func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	l.Dir = workdir(l.Dir)
+	l.Args = slices.Clone(l.Args)
+	for i, arg := range l.Args {
+		for _, flag := range []string{"--model=", "--fallback-model="} {
+			if names, is := strings.CutPrefix(arg, flag); is {
+				l.Args[i] = flag + p.cfg.namedAll(names)
+			}
+		}
+	}
 	dir := folder(p.cfg.Dir, l.Getenv)
 	from := resumption{at: lastOf(l.Args, "--resume-session-at="), drops: lastOf(l.Args, "--resume-drops-turn=")}
 	if from.latest = slices.Contains(l.Args, "--continue") && lastOf(l.Args, "--resume=") == ""; from.latest {
 		id := latest(filepath.Join(dir, filepath.Dir(fileOf(l.Dir, ""))))
-		l.Args = append(slices.Clip(slices.Clone(l.Args)), "--resume="+cmp.Or(id, "none"))
+		l.Args = append(l.Args, "--resume="+cmp.Or(id, "none"))
 	}
 	all := p.shared.made()
 	t := &talk{cfg: p.cfg, shared: p.shared, seams: p.seams, rng: rand.New(rand.NewPCG(l.Seed, 1)), limited: slices.ContainsFunc(l.Args, limitsCost)}
@@ -100,7 +108,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	own := &servers{hands: t.hands, seams: p.seams, logins: p.logins}
 	return &conversation{t.hands, own, &t.log.file, agent.Open(l, port, agent.Config{
 		Dialect:   agent.Claude,
-		Model:     cmp.Or(p.cfg.Name, lastOf(l.Args, "--model=")),
+		Model:     cmp.Or(p.cfg.named(p.cfg.Name), lastOf(l.Args, "--model=")),
 		Turn:      t.turn,
 		Continue:  t.goOn,
 		Control:   t.control,
@@ -154,7 +162,7 @@ type talk struct {
 	kind       *kind // of the sub-agent
 	kinds      []*kind
 	crew       *crew    // of the session
-	toolsUsed  []string // by the sub-agent, in the order of their first calls
+	toolsUsed  []string // by the sub-agent, in the order of their names
 	tally      tally
 	cfg        *Config
 	shared     *shared

@@ -48,11 +48,15 @@ func (t *talk) systemPrompt(l *agent.Lane) ([]string, error) {
 // lookAround notes the surroundings in the log.
 func (t *talk) lookAround(l *agent.Lane) error {
 	var git, rules string
+	dir := l.Dir()
+	if t.up != nil {
+		dir = t.hands.base()
+	}
 	err := l.Strand().Do(func(context.Context) error {
-		repository, state := gitState(l.Dir())
+		repository, state := gitState(dir)
 		git = state
 		if t.cfg.Instructions {
-			rules = t.instructions(repository, l.Dir())
+			rules = t.instructions(repository, dir)
 		}
 		if len(t.cfg.Skills) > 0 {
 			rules += skillList(t.hands.skills(t.cfg.Skills))
@@ -63,7 +67,7 @@ func (t *talk) lookAround(l *agent.Lane) error {
 		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Working directory: %s\n", l.Dir())
+	fmt.Fprintf(&b, "Working directory: %s\n", dir)
 	for _, dir := range t.hands.options {
 		fmt.Fprintf(&b, "Further directory: %s\n", dir)
 	}

@@ -74,7 +74,7 @@ func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.To
 	case kind != "":
 		return h.imageResult(path, kind, content)
 	case strings.EqualFold(filepath.Ext(path), ".pdf"):
-		return h.pdfResult(name, path, str(in, "pages"), content)
+		return h.pdfResult(ctx, name, path, str(in, "pages"), content)
 	case strings.EqualFold(filepath.Ext(path), ".ipynb"):
 		r := notebookResult(name, content)
 		if !r.IsError {

@@ -1,12 +1,9 @@
 package embedded
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -82,8 +79,4 @@ func TestPDF(t *testing.T) {
 	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "e.pdf"}).Content, "PDF file is empty")
 	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "x.pdf"}).Content, "missing %PDF- header")
 	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "pdftoppm is not installed")
-	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "pdftoppm"), nil, 0o700))
-	h.env = append(h.env, "PATH="+bin)
-	assert.Contains(t, h.readFile(t.Context(), nil, agent.Object{"file_path": "a.PDF", "pages": "1"}).Content, "does not show single pages")
 }

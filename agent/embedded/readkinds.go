@@ -3,17 +3,13 @@ package embedded
 import (
 	"bytes"
 	"encoding/base64"
-	"fmt"
 	"image"
 	_ "image/gif"  // for their sizes
 	_ "image/jpeg" // ditto
 	_ "image/png"  // ditto
 	"net/http"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -39,66 +35,6 @@ func binaryProblem(name string) string {
 		ending = "" // a name that begins with a dot has no ending
 	}
 	return "This tool cannot read binary files. The file appears to be a binary " + ending + " file. Use a skill for this file type if one is available, or a shell command or script that can read the format."
-}
-
-var pageRange = regexp.MustCompile(`^\s*(\d+)\s*(?:(-)\s*(\d*)\s*)?$`)
-
-// maxPages is how many pages of a PDF file a call can want.
-const maxPages = 20
-
-// pagesProblem is what the model reads if pages are not valid, or too many; "": they can be had.
-func pagesProblem(pages string) string {
-	if pages == "" {
-		return ""
-	}
-	if m := pageRange.FindStringSubmatch(pages); m != nil {
-		first, err := strconv.Atoi(m[1])
-		last, endErr := strconv.Atoi(m[3])
-		if m[2] == "" {
-			last, endErr = first, err
-		}
-		switch {
-		case err != nil || first < 1:
-		case m[2] != "" && m[3] == "" || endErr == nil && last-first >= maxPages:
-			return fmt.Sprintf("Page range \"%s\" exceeds maximum of %d pages per request. Please use a smaller range.", pages, maxPages)
-		case endErr == nil && last >= first:
-			return ""
-		}
-	}
-	return fmt.Sprintf("Invalid pages parameter: \"%s\". Give one page (\"3\") or one range (\"1-5\"), not a list. To read several pages or ranges, read each one separately. Pages are 1-indexed.", pages)
-}
-
-// pdfResult is a PDF file, whole. Its pages would be images that pdftoppm makes.
-func (h *hands) pdfResult(name, path, pages string, content []byte) agent.ToolResult {
-	switch {
-	case len(content) == 0:
-		return failure("PDF file is empty: %s", path)
-	case !bytes.HasPrefix(content, []byte("%PDF-")):
-		return failure("File is not a valid PDF (missing %%PDF- header): %s", path)
-	case h.notTaken(model.Document, path, len(content)) != "":
-		return failure("%s", h.notTaken(model.Document, path, len(content)))
-	case pages != "" && h.onPath("pdftoppm"):
-		return failure("This agent does not show single pages of PDF files. Read the file without pages, or make images of them with pdftoppm.")
-	case pages != "":
-		return failure("pdftoppm is not installed. Install poppler-utils (e.g. `brew install poppler` or `apt-get install poppler-utils`) to enable PDF page rendering.")
-	}
-	h.saw(path, content)
-	data := base64.StdEncoding.EncodeToString(content)
-	return agent.ToolResult{
-		Content: []any{
-			agent.Object{"type": "text", "text": fmt.Sprintf("PDF file read: %s (%s)", path, sizeOf(len(content)))},
-			agent.Object{"type": "document", "source": agent.Object{"type": "base64", "media_type": "application/pdf", "data": data}},
-		},
-		Structured: agent.Object{"type": "pdf", "file": agent.Object{"filePath": name, "base64": data, "originalSize": len(content)}},
-	}
-}
-
-// onPath reports whether commands have a program.
-func (h *hands) onPath(program string) bool {
-	return slices.ContainsFunc(filepath.SplitList(h.getenv("PATH")), func(dir string) bool {
-		info, err := os.Stat(filepath.Join(dir, program))
-		return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
-	})
 }
 
 // imageKind is the media type that the file's name promises; "": none.

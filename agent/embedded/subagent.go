@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (h *hands) session() *hands {
 func (h *hands) lent() *hands {
 	all := h.session()
 	return &hands{
-		root: h.root, real: h.real, cwd: h.root, options: h.options, added: h.directories(), env: h.env, private: h.private,
+		root: h.root, real: h.real, cwd: h.base(), tree: h.tree, options: h.options, added: h.directories(), env: h.env, private: h.private,
 		seams: h.seams, disk: h.disk, model: h.model, textOnly: h.textOnly, of: all, read: map[string]*known{},
 	}
 }
@@ -114,10 +115,7 @@ func (t *talk) startAgent(l *agent.Lane, s *agent.Strand, call string, in agent.
 		return failure("Agent type '%s' not found. Available agents: %s", name, strings.Join(names, ", ")), nil
 	}
 	k := t.kinds[i]
-	switch {
-	case str(in, "isolation") != "":
-		return failure("The agent was not started: this program has no working trees for agents. Leave isolation out, or do the work yourself."), nil
-	case str(in, "model") != "": // a name of Claude Code's, whatever the endpoint is
+	if name := str(in, "model"); name != "" && t.cfg.named(name) == name { // it means nothing here
 		return failure("The agent was not started: this program has no model for the name %s. Leave model out: the agent has the model of its type, or yours.", str(in, "model")), nil
 	}
 	asked, given := in["run_in_background"].(bool)
@@ -142,6 +140,22 @@ func (t *talk) startAgent(l *agent.Lane, s *agent.Strand, call string, in agent.
 		crew.tooDear++
 		return failure("The agent was not started: there is no money left for it. Do the work yourself."), nil
 	}
+	if str(in, "isolation") == "worktree" {
+		problem := ""
+		err := s.Do(func(ctx context.Context) (err error) {
+			a.tree, problem, err = t.hands.plant(ctx, a.ID)
+			return err
+		})
+		switch {
+		case s.Err() != nil:
+			return agent.ToolResult{}, s.Err()
+		case err != nil:
+			return failure("Failed to create worktree: %s", err), nil
+		case problem != "":
+			return failure("%s", problem), nil
+		}
+		a.t.hands.tree, a.t.hands.cwd = a.tree, a.tree.path
+	}
 	crew.begins(k.name, l.Depth()+1, background, asked, given)
 	end, err := l.RunAgent(s, a.SubAgent, a.ended)
 	switch {
@@ -159,6 +173,7 @@ type sub struct {
 	t        *talk // its conversation
 	describe agent.Object
 	model    string
+	tree     *tree // nil if it works in the session's directory
 }
 
 func (t *talk) sub(l *agent.Lane, k *kind, call string, in agent.Object, background bool) *sub {
@@ -177,8 +192,12 @@ func (t *talk) sub(l *agent.Lane, k *kind, call string, in agent.Object, backgro
 	c.log.file.disk, c.log.opens = t.seams.Disk, c.hands.openLog
 	c.hands.countless = t.asksModel
 	c.log.takes, c.points = c.hands.takes, t.points
-	a := &sub{t: c, model: k.model, SubAgent: agent.SubAgent{
-		ID: l.NewAgentID(), ToolUseID: call, Description: str(in, "description"), Prompt: str(in, "prompt"), Type: k.name, Model: k.model,
+	name := t.cfg.named(cmp.Or(str(in, "model"), k.model))
+	if isAlias(name) { // of a file of Claude Code's
+		name = ""
+	}
+	a := &sub{t: c, model: name, SubAgent: agent.SubAgent{
+		ID: l.NewAgentID(), ToolUseID: call, Description: str(in, "description"), Prompt: str(in, "prompt"), Type: k.name, Model: name,
 		Background: background, History: c.log,
 	}}
 	if a.model == "" {
@@ -262,7 +281,10 @@ func (a *sub) ended(l *agent.Lane, end agent.AgentEnd) {
 	if end.Status == "stopped" {
 		return
 	}
-	_ = a.note(l, true)                             // it is only a description
+	_ = a.note(l, true) // it is only a description
+	if a.tree != nil {
+		_ = l.Strand().Do(func(ctx context.Context) error { return a.t.hands.clear(ctx, a.tree) }) // a tree that cannot be removed stays, and the report says so
+	}
 	_ = l.Strand().Do(func(context.Context) error { // the model reads the report in any case
 		if err := a.t.hands.disk.ask(diskWrite, a.OutputFile); err != nil {
 			return err
@@ -322,12 +344,22 @@ func (a *sub) result(end agent.AgentEnd) agent.ToolResult {
 	}
 	text += reportFrame + indented(end.Report)
 	if !a.t.kind.brief {
-		text += fmt.Sprintf("\nagentId: %s\n<usage>subagent_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>", a.ID, end.Tokens, end.Calls, end.Millis)
+		text += "\nagentId: " + a.ID
+	}
+	kept := a.tree != nil && a.tree.kept
+	if kept {
+		text += "\nworktreePath: " + a.tree.path + "\nworktreeBranch: " + a.tree.branch
+	}
+	if !a.t.kind.brief {
+		text += fmt.Sprintf("\n<usage>subagent_tokens: %d\ntool_uses: %d\nduration_ms: %d</usage>", end.Tokens, end.Calls, end.Millis)
 	}
 	structured := agent.Object{
 		"status": "completed", "prompt": a.Prompt, "agentId": a.ID, "agentType": a.Type, "resolvedModel": a.model,
 		"content":         append(content, agent.Object{"type": "text", "text": end.Report}),
 		"totalDurationMs": end.Millis, "totalTokens": end.Tokens, "totalToolUseCount": end.Calls, "usage": end.Usage, "canContinueAgent": false,
+	}
+	if kept {
+		structured["worktreePath"], structured["worktreeBranch"] = a.tree.path, a.tree.branch
 	}
 	if len(a.t.toolsUsed) > 0 {
 		structured["toolsUsed"] = a.t.toolsUsed
@@ -350,7 +382,7 @@ func (a *sub) launched() agent.ToolResult {
 
 // called notes that a call has run.
 func (t *talk) called(name string) {
-	if t.up != nil && !slices.Contains(t.toolsUsed, name) {
-		t.toolsUsed = append(t.toolsUsed, name)
+	if i, there := slices.BinarySearch(t.toolsUsed, name); t.up != nil && !there {
+		t.toolsUsed = slices.Insert(t.toolsUsed, i, name)
 	}
 }

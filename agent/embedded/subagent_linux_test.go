@@ -626,7 +626,7 @@ func TestDefinedSubagents(t *testing.T) {
 	assert.NotZero(t, r.ModelUsage["claude-haiku-4-5"].InputTokens)
 	require.Len(t, file, 2)
 	assert.Equal(t, []string{"Write"}, file[0].Tools)
-	assert.Contains(t, string(file[0].Body), `"model":"claude-sonnet-4-5"`)
+	assert.Contains(t, string(file[0].Body), `"model":"claude-sonnet-5-5"`)
 	assert.Contains(t, resultText2(file[1].Results()), "Bash is not among the tools available here")
 	_, err := os.Stat(filepath.Join(o.Cwd, "made"))
 	require.NoError(t, err)

@@ -51,6 +51,8 @@ type Case struct {
 	Host bool `json:"host_tools"`
 	// Partial asks for partial messages; not in recordings, where it is a flag.
 	Partial bool `json:"partial"`
+	// Endless: Claude Code does not come to an end, and is stopped.
+	Endless bool `json:"timed_out"`
 
 	raw json.RawMessage
 }
@@ -314,6 +316,7 @@ type recording struct {
 		Of            string            `json:"of"`
 		New           []json.RawMessage `json:"new"`
 		Same          bool              `json:"same_as_previous"`
+		Stream        *bool             `json:"stream"`
 		LastAssistant []any             `json:"last_assistant"`
 		Endpoint      string            `json:"endpoint"`
 	} `json:"requests"`

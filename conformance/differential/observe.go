@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 )
@@ -29,8 +30,11 @@ type Observation struct {
 	Calls   []Item
 	Files   []Item
 	Results []Item
+	// Endless: the agent did not come to an end, and was stopped.
+	Endless bool
 
-	beside []Item // frames that may come at any time; they go behind the others
+	times  map[string]time.Time // of the workspace's files, before
+	beside []Item               // frames that may come at any time; they go behind the others
 }
 
 // Item is one thing that happened. Key says what, with the id of the call behind a colon.
@@ -97,7 +101,7 @@ func observe(c *Case, p *Place, server *modelapi.Server, log []line, files map[s
 		o.Calls = append(o.Calls, Item{"call:" + id, strings.Join(steps[id], ", ")})
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		o.Files = append(o.Files, Item{name, n.value("", files[name])})
+		o.Files = append(o.Files, Item{n.text(name), n.value("", files[name])})
 	}
 	o.reads(n, server)
 	return o
@@ -201,8 +205,16 @@ func (o *Observation) reads(n *normal, server *modelapi.Server) {
 				blocks = append(blocks, n.block(m.Role, b.Raw))
 			}
 		}
-		o.Reads = append(o.Reads, Item{"request", blocks})
+		o.Reads = append(o.Reads, Item{requestKey(r.Stream), blocks})
 	}
+}
+
+// requestKey says whether the answer is to be a stream.
+func requestKey(streamed bool) string {
+	if streamed {
+		return "request"
+	}
+	return "request of an answer in one piece"
 }
 
 // block is a block of a message as it is compared.
@@ -267,6 +279,7 @@ var (
 		{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|<uuid\d+>`), "<uuid>"},
 		{regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "<time>"},
 		{regexp.MustCompile(`<(task|agent)\d+>`), "<$1>"},
+		{regexp.MustCompile(`\b(Request|Message) ID: (<?(req|msg)[\w>]*)`), "$1 ID: <$3>"},
 		{regexp.MustCompile(`\.tmp\.\d+\.[0-9a-f]+`), ".tmp.<pid>.<hex>"},
 		{regexp.MustCompile(`(bash: line \d+:) +\d+ `), "$1 <pid> "},
 		{regexp.MustCompile(`/claude-\d+/`), "/claude-<uid>/"},
@@ -283,10 +296,15 @@ var (
 	}
 )
 
+var longDigits = regexp.MustCompile(`[0-9]{4,}`)
+
 var slugged = regexp.MustCompile(`[^A-Za-z0-9]`)
 
 func newNormal(p *Place, url string, log []line) *normal {
 	pairs := []string{url, "http://<model>", strings.TrimPrefix(url, "http://"), "<model>", p.Root, "/w", slugged.ReplaceAllString(p.Root, "-"), "-w"}
+	if cut := longDigits.ReplaceAllString(p.Root, "N"); cut != p.Root { // commands of cases leave numbers out
+		pairs = append(pairs, cut, "/w")
+	}
 	n := &normal{ids: map[string]string{}, beside: map[string]bool{}}
 	counts := map[string]int{}
 	var others []line

@@ -19,7 +19,8 @@ import (
 type Place struct {
 	Root, Proj, Home, Tmp string
 
-	made int // files
+	made  int // files
+	times map[string]time.Time
 }
 
 // mcpServer is the server of the cases about MCP.
@@ -56,6 +57,16 @@ func newPlace(root string, c *Case) (*Place, error) {
 			return nil, fmt.Errorf("setup %q: %w: %s", s, err, out)
 		}
 	}
+	p.times = map[string]time.Time{}
+	_ = filepath.WalkDir(p.Proj, func(path string, d fs.DirEntry, err error) error { // what cannot be read has no time
+		if err != nil || d.IsDir() {
+			return nil //nolint:nilerr // see above
+		}
+		if info, err := d.Info(); err == nil {
+			p.times[strings.TrimPrefix(path, p.Proj+"/")] = info.ModTime()
+		}
+		return nil
+	})
 	return p, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +32,9 @@ type Agent struct {
 	CLI string
 	// Tools are the built-in tools that are offered; nil: those that the agent offers.
 	Tools []string
+	// Bare: what this host, and not the agent, adds to the environment of commands is left out, as
+	// in recordings, which were made without it.
+	Bare bool
 	// Results is how many results to wait for; 0: as many as there are prompts, and those of
 	// turns that end background work.
 	Results int
@@ -38,6 +42,9 @@ type Agent struct {
 
 // limit is how long a case may take.
 const limit = 45 * time.Second
+
+// standstill is how long a case is played that Claude Code is known not to end.
+const standstill = 10 * time.Second
 
 // Play plays a case in a new directory, which it removes.
 func Play(ctx context.Context, c *Case, a Agent) (*Observation, error) {
@@ -81,15 +88,23 @@ func Play(ctx context.Context, c *Case, a Agent) (*Observation, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := drive(ctx, c, a, o, t)
-	if err != nil {
+	playing, stop := ctx, func() {}
+	if a.CLI != "" && c.Endless {
+		playing, stop = context.WithTimeout(ctx, standstill) //nolint:contextcheck // as above
+	}
+	defer stop()
+	log, err := drive(playing, c, a, o, t)
+	endless := err != nil && playing != ctx && playing.Err() != nil && ctx.Err() == nil
+	if err != nil && !endless {
 		return nil, fmt.Errorf("%w (after %d lines)", err, len(log))
 	}
 	after, err := place.files()
 	if err != nil {
 		return nil, err
 	}
-	return observe(c, place, server, log, changes(before, after)), nil
+	seen := observe(c, place, server, log, changes(before, after))
+	seen.Endless, seen.times = endless, place.times
+	return seen, nil
 }
 
 // tokens is the answer of the endpoint that counts them.
@@ -115,6 +130,11 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		PermissionMode: sdk.PermissionMode(c.Mode), AllowDangerouslySkipPermissions: c.Mode == "bypassPermissions",
 		AllowedTools: c.Settings.Permissions.Allow, DisallowedTools: c.Settings.Permissions.Deny,
 		IncludePartialMessages: c.Partial, CloseTimeout: 5 * time.Second,
+	}
+	o.Limits.Retry = -1 // the agent decides when it gives up
+	if a.Bare {
+		env["IS_SANDBOX"], env["OLDPWD"], env["CLAUDE_CODE_ENTRYPOINT"] = "1", p.Proj, "sdk-cli"
+		o.UnsetEnv = []string{"CLAUDE_AGENT_SDK_CLIENT_APP", "CLAUDE_AGENT_SDK_VERSION"}
 	}
 	if a.Tools != nil {
 		o.Tools = sdk.Only(a.Tools...)
@@ -190,6 +210,11 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 		o.Backend, o.Spawner, o.SettingSources = sdk.Claude(sdk.ClaudeConfig{Path: a.CLI}), t.spawner(), sdk.None()
 		return o, nil
 	}
+	if older.MatchString(o.Model) && c.Env["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] == "" {
+		// Claude Code 2.1.329 compacts conversations with these models when the endpoint refuses them,
+		// and never before (observed up to 975,000 tokens). This agent does it before, unless told not to.
+		env["DISABLE_AUTO_COMPACT"] = "1"
+	}
 	var skills []string
 	if slices.Contains(c.Calls(), "Skill") {
 		skills = []string{".claude/skills", ".claude/commands"}
@@ -201,6 +226,9 @@ func (a *Agent) options(c *Case, p *Place, url string, t *tap) (*sdk.Options, er
 	o.Backend = t.listen(embedded.New(embedded.Config{Model: m, Dir: filepath.Join(p.Home, ".claude"), Retries: retries(c.Env), Web: pages{}, Skills: skills}))
 	return o, nil
 }
+
+// older are the older models of Claude Code's vendor.
+var older = regexp.MustCompile(`^claude-[a-z]+-[1-4]\b`)
 
 // idle and retries are what the CLI reads from its environment, and the embedded agent has in
 // its configuration.

@@ -18,7 +18,7 @@ func (c *Case) Recording() (*Observation, error) {
 		return nil, fmt.Errorf("case %q has no recording: requests is missing", c.Name)
 	}
 	n := &normal{ids: map[string]string{}}
-	o := &Observation{}
+	o := &Observation{Endless: r.TimedOut}
 	for _, f := range r.Frames {
 		if id, ok := f["request_id"].(string); ok {
 			n.ids[id] = "<req>"
@@ -39,12 +39,13 @@ func (c *Case) Recording() (*Observation, error) {
 		if q.Of != "main" || q.Endpoint != "" {
 			continue
 		}
+		key := requestKey(q.Stream == nil || *q.Stream)
 		if last := len(o.Reads) - 1; q.Same && last >= 0 {
-			o.Reads = append(o.Reads, o.Reads[last])
+			o.Reads = append(o.Reads, Item{key, o.Reads[last].Value})
 			continue
 		}
 		if q.New == nil {
-			o.Reads = append(o.Reads, Item{"request", anything{}})
+			o.Reads = append(o.Reads, Item{key, anything{}})
 			continue
 		}
 		var blocks []Item
@@ -67,7 +68,7 @@ func (c *Case) Recording() (*Observation, error) {
 				blocks = append(blocks, readBlock(m.Role, n.value("", b)))
 			}
 		}
-		o.Reads = append(o.Reads, Item{"request", blocks})
+		o.Reads = append(o.Reads, Item{key, blocks})
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.FilesAfter.Changed)) {
 		if !strings.HasPrefix(name, "/") && !strings.HasPrefix(name, ".claude/worktrees") { // of the workspace
@@ -110,6 +111,7 @@ func (o *Observation) like(want *Observation) *Observation {
 		asks = append(asks, g)
 	}
 	out.Gates = append(asks, hooks...)
+	out.Files = slices.DeleteFunc(slices.Clone(o.Files), func(i Item) bool { return strings.HasPrefix(i.Key, ".claude/worktrees") })
 	out.Structured = slices.DeleteFunc(slices.Clone(o.Structured), func(i Item) bool { // a subagent's
 		v, _ := i.Value.(map[string]any)
 		return v["value"] == nil

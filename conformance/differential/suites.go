@@ -21,7 +21,7 @@ func Recorded(t *testing.T) *Suite {
 		Want: func(_ *testing.T, c *Case) (*Observation, error) { return c.Recording() },
 		Got: func(t *testing.T, c *Case, want *Observation) (*Observation, error) {
 			t.Helper()
-			o, err := Play(t.Context(), c, Agent{Results: max(1, len(want.Results))})
+			o, err := Play(t.Context(), c, Agent{Bare: true, Results: max(1, len(want.Results))})
 			if err != nil {
 				return nil, err
 			}
