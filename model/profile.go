@@ -110,7 +110,7 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative price", i, m.Match)
 		}
 	}
-	for pattern := range p.Names {
+	for _, pattern := range slices.Sorted(maps.Keys(p.Names)) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			return nil, fmt.Errorf("read the profiles of models: names has %q, which is no pattern", pattern)
 		}
@@ -127,7 +127,7 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 func (p *Profiles) Extend(own *Profiles) *Profiles {
 	all := &Profiles{Date: p.Date, Models: slices.Concat(own.Models, p.Models), Servers: slices.Concat(own.Servers, p.Servers)}
 	all.Names = maps.Clone(p.Names)
-	for pattern, names := range own.Names {
+	for _, pattern := range slices.Sorted(maps.Keys(own.Names)) {
 		if all.Names == nil {
 			all.Names = map[string]map[string]string{}
 		}
@@ -135,7 +135,7 @@ func (p *Profiles) Extend(own *Profiles) *Profiles {
 		if both == nil {
 			both = map[string]string{}
 		}
-		maps.Copy(both, names)
+		maps.Copy(both, own.Names[pattern])
 		all.Names[pattern] = both
 	}
 	return all
@@ -146,8 +146,8 @@ func (p *Profiles) Extend(own *Profiles) *Profiles {
 func (p *Profiles) Named(short, beside string) string {
 	base := beside[strings.LastIndexByte(beside, '/')+1:]
 	found, by := "", ""
-	for pattern, names := range p.Names {
-		if name, ok := names[short]; ok && matches(pattern, base) && (found == "" || len(pattern) > len(by) || len(pattern) == len(by) && pattern < by) {
+	for _, pattern := range slices.Sorted(maps.Keys(p.Names)) {
+		if name, ok := p.Names[pattern][short]; ok && matches(pattern, base) && (found == "" || len(pattern) > len(by)) {
 			found, by = name, pattern
 		}
 	}
