@@ -127,6 +127,9 @@ func (p *program) end(f *faulty, _ agent.Launch, exit agent.Exit) agent.Exit {
 	if f.crashed != nil {
 		exit = *f.crashed
 	}
+	if want := (agent.Exit{Code: 143}); p.loop != nil && f.termed && f.crashed == nil && !f.killed && exit != want {
+		w.Errorf("told: %s got SIGTERM and ends with %+v", lane, exit)
+	}
 	well := f.crashed == nil && !f.killed && f.eof && exit == (agent.Exit{})
 	f.talk.ended(well)
 	w.mu.Lock()
@@ -151,6 +154,7 @@ type faulty struct {
 	stay     bool
 	eof      bool
 	killed   bool
+	termed   bool // it got SIGTERM
 	crashed  *agent.Exit
 	late     []byte   // an answer that the next line overtakes, or the next answer
 	toAnswer bool     // the next answer
@@ -217,6 +221,8 @@ func (f *faulty) Next(wait time.Duration) ([]byte, error) {
 			return line, nil
 		case errors.Is(err, agent.ErrTerminated) && f.trapTerm:
 			continue
+		case errors.Is(err, agent.ErrTerminated):
+			f.termed = true
 		case errors.Is(err, io.EOF):
 			f.eof = true
 			f.talk.eof()

@@ -139,7 +139,9 @@ type minds struct {
 	synced   map[string]int    // sizes of the sessions' files that were synced
 	named    map[string]bool   // those of them whose names were
 	answers  map[int]*answered // of the model, by number
+	ended    map[string]int    // of them, the last one of a conversation that the agent has written whole
 	executor session.Executor
+	profiles *model.Profiles
 }
 
 func (w *World) minds() *minds {
@@ -148,7 +150,7 @@ func (w *World) minds() *minds {
 	if w.loops == nil {
 		w.loops = &minds{
 			w: w, servers: make(map[string]bool), last: make(map[string]string), edges: make(map[string]int), parent: make(map[string]string),
-			ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), named: make(map[string]bool), answers: make(map[int]*answered), executor: w.executor(),
+			ended: make(map[string]int), ran: make(map[string]string), free: make(map[string]bool), synced: make(map[string]int), named: make(map[string]bool), answers: make(map[int]*answered), executor: w.executor(), profiles: model.DefaultProfiles(),
 		}
 	}
 	return w.loops
@@ -213,6 +215,8 @@ func (d *played) Play() (agent.Exit, bool) {
 	}
 }
 
+const defaultModel = "claude-sonnet-4-5"
+
 // noWeb is the web of a world whose agent has no Config.Web: no name leads anywhere.
 type noWeb struct{}
 
@@ -234,12 +238,15 @@ func (m *mind) config() embedded.Config {
 	w.mu.Unlock()
 	c := m.e.Config
 	open := s.Anthropic
-	if m.e.OpenAI {
-		open = s.OpenAI
+	if m.e.OpenAI { // with a server that wants thinking back, as some do
+		open = func(c model.Config) *model.Client {
+			c.URL, c.AfterFunc = "http://model.invalid/v1", func(d time.Duration, fn func()) func() bool { return w.sched.AfterFunc(d, fn).Stop }
+			return model.NewOpenAI(model.OpenAIConfig{Config: c, Quirks: model.Quirks{Reasoning: "reasoning_content"}})
+		}
 	}
 	c.Model = open(model.Config{Key: func(context.Context) (string, error) { return theKey, nil }, Header: m.header(), Client: &http.Client{Transport: m}})
 	if c.Name == "" {
-		c.Name = "claude-sonnet-4-5"
+		c.Name = defaultModel
 	}
 	if c.Dir == "" {
 		c.Dir = filepath.Join(w.Dir(), "sessions")

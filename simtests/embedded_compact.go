@@ -62,7 +62,7 @@ func (m *mind) sums(r *modeltest.Request) {
 	w.mu.Lock()
 	ms := w.loops
 	from, session, of := m.origin(r)
-	before, was := ms.last[from], m.heads[of]
+	before, was := ms.last[from], m.heads[of+" "+r.Model]
 	if ms.edges[from] != edges {
 		before = ""
 	}

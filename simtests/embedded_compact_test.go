@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,6 +71,13 @@ func (f *forgetful) answer(r *modeltest.Request) *modeltest.Answer {
 	if first := r.Messages[0].Blocks[0].Text; strings.Contains(first, "continued from a previous conversation") && !strings.Contains(first, "gres") { // a fault may have doubled its pieces
 		f.w.Errorf("task: request %d has a summary without what the model wrote", r.N)
 	}
+	sum, rest, inTurn := strings.Cut(r.Messages[0].Blocks[0].Text, "The newest messages follow")
+	asked := slices.ContainsFunc(r.Messages[1:], func(m model.Message) bool {
+		return slices.ContainsFunc(m.Blocks, func(b model.Block) bool { return m.Role == model.User && b.Kind == model.Text })
+	})
+	if inTurn && !asked && strings.Contains(sum, f.task) && !strings.Contains(rest, "Go on from where it left off") {
+		f.w.Errorf("task: request %d has the task in its summary alone, and the model is not told to go on", r.N)
+	}
 	if strings.Contains(body, "This result was left out") {
 		f.stubs++
 	}
@@ -132,6 +140,10 @@ func forgetfulTalk(w *simtests.World, f *forgetful, e *simtests.Embedded, dir, r
 	if w.Rand().IntN(3) == 0 {
 		o.Hooks = []sdk.Hook{
 			sdk.OnPreCompact(func(context.Context, *protocol.PreCompactInput) (sdk.BlockOutput, error) {
+				if !calm && w.Rand().IntN(4) == 0 {
+					w.Sometimes("a hook blocks a compaction", true)
+					return sdk.BlockOutput{Decision: protocol.DecisionBlock, Reason: "not now"}, nil
+				}
 				return sdk.BlockOutput{}, nil
 			}),
 			sdk.OnPostCompact(func(context.Context, *protocol.PostCompactInput) (sdk.HookOutput, error) {
@@ -172,6 +184,7 @@ func forgetfulTalk(w *simtests.World, f *forgetful, e *simtests.Embedded, dir, r
 			require.NoError(w, err)
 			if prompt == "/compact" { // there may be nothing behind the last one
 				assert.Contains(w, []string{"", "Not enough messages to compact."}, r.Result)
+				assert.Zero(w, r.NumTurns)
 			} else {
 				assert.Equal(w, "done", r.Result)
 			}

@@ -17,6 +17,7 @@ type hostDeath struct {
 	ran   map[string]string
 	last  map[string]string
 	edges map[string]int
+	ended map[string]int
 }
 
 // DieAt says that the host of e's clients dies n moments from now: at an effect, a line that
@@ -38,7 +39,7 @@ func (e *Embedded) AfterDeath() *Embedded {
 	w := e.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.loops.ran, w.loops.last, w.loops.edges = d.ran, d.last, d.edges
+	w.loops.ran, w.loops.last, w.loops.edges, w.loops.ended = d.ran, d.last, d.edges, d.ended
 	return &next
 }
 
@@ -53,9 +54,11 @@ func (m *mind) moment() {
 	now := d.left == 0
 	if now {
 		d.ran, d.last, d.edges = maps.Clone(w.loops.ran), maps.Clone(w.loops.last), maps.Clone(w.loops.edges)
+		d.ended = maps.Clone(w.loops.ended)
 		if d.power { // what only reads may be done again, and the end of a question may be lost
 			maps.DeleteFunc(d.ran, func(key, _ string) bool { return w.loops.free[key] })
 			clear(d.last)
+			clear(d.ended)
 		}
 	}
 	w.mu.Unlock()

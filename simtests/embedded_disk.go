@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,7 +54,8 @@ func (m *mind) onDisk(op, path string) error {
 	}
 	if op == "rename" && strings.HasPrefix(path, m.cwd) && !m.restores(path) {
 		w := m.w
-		u := m.effect(func(u *use) bool { return u.path == path && u.results == 0 && (u.name == "Write" || u.name == "Edit") }, "changes "+filepath.Base(path), m.change(path))
+		chosen := m.changer(path)
+		u := m.effect(func(u *use) bool { return u == chosen }, "changes "+filepath.Base(path), path+"\x00"+chosen.input)
 		if u != nil {
 			w.note(Event{Kind: "effect", Lane: w.sched.running(), What: u.name + " " + filepath.Base(path)})
 			m.overwrites(u, path)
@@ -61,6 +63,9 @@ func (m *mind) onDisk(op, path string) error {
 	}
 	return m.w.diskFails(op, path)
 }
+
+// printsFile is a command that prints a file.
+var printsFile = regexp.MustCompile(`^cat ([a-z.]+)( #.*)?$`)
 
 // overwrites checks a change of a file that others may have changed since the model has read
 // it.
@@ -76,12 +81,16 @@ func (m *mind) overwrites(u *use, path string) {
 	before, read := m.known[u.agent+path] // each sub-agent has read other files
 	// The model is taken to know what a command has made of a file that it wrote itself.
 	stale := err == nil && read && string(there) != before && !m.ours[u.agent+path]
+	unread := err == nil && !read && m.first && !m.doubled && !m.names(path)
 	u.stale = stale
 	m.known[u.agent+path], m.ours[u.agent+path] = next, false
 	lane := m.lane
 	w.mu.Unlock()
 	if !synced {
 		w.Errorf("recorded: %s gives a new content the name %s, and a loss of power would lose it", lane, filepath.Base(path))
+	}
+	if unread {
+		w.Errorf("stale: %s writes over %s, which the model has not read", lane, filepath.Base(path))
 	}
 	if !stale {
 		return
@@ -96,32 +105,74 @@ func (m *mind) overwrites(u *use, path string) {
 	}
 }
 
+// printed is the file that a command prints; "": none.
+func (m *mind) printed(u *use) string {
+	cat := printsFile.FindStringSubmatch(u.command)
+	if cat == nil || u.name != "Bash" {
+		return ""
+	}
+	return filepath.Join(m.cwd, cat[1])
+}
+
+// names reports whether a command that has run names a file, and may have shown it; mu is held.
+func (m *mind) names(path string) bool {
+	return slices.ContainsFunc(m.order, func(id string) bool {
+		u := m.uses[id]
+		return u != nil && strings.Contains(u.command, filepath.Base(path))
+	})
+}
+
 // shows takes what the model gets to know of a file by the result of a call, and checks that
 // an edit of a file that others have changed says so; mu is held.
 func (m *mind) shows(u *use, b *blockIn) []string {
+	if path := m.printed(u); path != "" && !b.IsError && !u.background && len(u.also) == 0 {
+		if content, read := m.reads[path]; read {
+			m.known[u.agent+path], m.ours[u.agent+path] = content, false // as if the model had written it
+		}
+	}
+	_, known := m.known[u.agent+u.path]
 	switch {
+	case b.IsError && known && len(u.also) == 0 && bytes.Contains(b.Content, []byte("File has not been read yet")):
+		return []string{fmt.Sprintf("stale: the call %s is refused since the model has not read %s, and it has", u.id, filepath.Base(u.path))}
 	case b.IsError || u.path == "":
 	case u.name == "Read":
 		if content, read := m.reads[u.path]; read { // none has, if a gate refused the call and another with its id had a result
 			m.known[u.agent+u.path] = content
 			delete(m.ours, u.agent+u.path)
 		}
-	case u.stale && !bytes.Contains(b.Content, []byte("modified on disk")):
+	case u.stale && !m.doubled && m.hooking.replaced[u.id] == "" && !bytes.Contains(b.Content, []byte("modified on disk")):
 		return []string{fmt.Sprintf("stale: the result of the edit %s does not say that others have changed the file", u.id)}
 	}
 	return nil
 }
 
-// change names a change of a file: the call's input.
-func (m *mind) change(path string) string {
+// changer is the call that changes a file: among those that may, and that sub-agents may make at the
+// same time, one that has not done so, and whose text is in the new content.
+func (m *mind) changer(path string) *use {
+	next := ""
+	if parts, _ := filepath.Glob(path + ".tmp.*"); len(parts) == 1 { // the pattern is right
+		content, _ := os.ReadFile(parts[0]) // it was written just now
+		next = string(content)
+	}
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
+	found := &use{}
 	for _, id := range slices.Backward(m.order) {
-		if u := m.uses[id]; u != nil && u.path == path && u.results == 0 {
-			return path + "\x00" + u.input
+		u := m.uses[id]
+		if u == nil || u.results > len(u.also) {
+			continue
+		}
+		for _, o := range slices.Concat([]*use{u}, u.also, u.changed) {
+			switch {
+			case o.path != path || o.name != "Write" && o.name != "Edit":
+			case u.ran <= len(u.also) && strings.Contains(next, o.gives):
+				return o
+			case found.path == "":
+				found = o
+			}
 		}
 	}
-	return path
+	return found
 }
 
 // stored is what the file of a session has.
@@ -133,6 +184,7 @@ type stored struct {
 	held          map[string]bool // lines with the calls whose results they have
 	edges         int             // compactions, and times that results were left out
 	edge          string          // a boundary whose summary has not come
+	closed        map[string]bool // lines behind an answer that ends a turn
 	ends          map[string]int  // where the line of a call ends, the last one of its id
 	wrong         []string        // what is wrong with its lines
 }
@@ -181,7 +233,7 @@ func (m *mind) log(conversation string) *stored {
 	defer m.w.mu.Unlock()
 	l := m.logs[name]
 	if l == nil || l.read > len(content) {
-		l = &stored{uuids: make(map[string]bool), uses: make(map[string]int), held: make(map[string]bool), results: make(map[string]int), ends: make(map[string]int)}
+		l = &stored{uuids: make(map[string]bool), uses: make(map[string]int), held: make(map[string]bool), closed: make(map[string]bool), results: make(map[string]int), ends: make(map[string]int)}
 		m.logs[name] = l
 	}
 	l.durable = m.w.loops.durable(name)
@@ -204,7 +256,11 @@ func (m *mind) log(conversation string) *stored {
 		case in.Before != "" && !l.uuids[in.Before] && !m.w.happened(faultDisk):
 			l.wrong = append(l.wrong, "the line "+in.UUID+" follows one that is not there")
 		}
+		if in.Message.Model == "<synthetic>" && l.closed[in.Before] && bytes.Contains(in.Message.Content, []byte("No response requested.")) {
+			l.wrong = append(l.wrong, "the line "+in.UUID+" mends a turn that has ended")
+		}
 		l.uuids[in.UUID] = true
+		l.closed[in.UUID] = in.Type == "assistant" && in.Message.Stop == "end_turn" || in.Type == "attachment" && l.closed[in.Before]
 		l.passes(&in)
 		for _, b := range blocksIn(in.Message.Content) {
 			switch b.Type {

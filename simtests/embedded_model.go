@@ -29,7 +29,13 @@ type answered struct {
 	at     time.Time // when it did that
 	aside  bool      // it is a summary, which is not part of the turn
 	open   bool      // the client reads it
+	begun  bool      // it does or did so
 	agent  string
+	of     string // the conversation
+	model  string // that was asked
+	plain  bool   // its blocks and its end are as the script says
+	calls  int    // of it, those that the agent has written
+	others int    // its other blocks
 }
 
 // fault looks at a request, and draws what goes wrong with it.
@@ -63,7 +69,14 @@ func (ms *minds) fault(r *modeltest.Request, user func(*modeltest.Request) *mode
 			m.soonest[r.User] = w.sched.Now().Add(time.Duration(n) * time.Second)
 		}
 	}
-	ms.answers[r.N] = &answered{aside: asksSummary(r), sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate, agent: of}
+	a := &answered{
+		aside: asksSummary(r), sound: !f.Garbage && !f.Error && !f.Swapped && !f.Twice && !f.Duplicate, agent: of,
+		of: r.User, model: r.Model, plain: !f.SameID && !f.OldID && !f.Empty && f.Stop == "",
+	}
+	ms.answers[r.N] = a
+	if m != nil {
+		m.sends(r, a, f)
+	}
 	return f
 }
 
@@ -96,7 +109,7 @@ func (m *mind) RoundTrip(in *http.Request) (*http.Response, error) {
 	m.w.mu.Lock()
 	m.open++
 	a := m.w.loops.answers[n]
-	a.open = true
+	a.open, a.begun = true, true
 	m.turn = append(m.turn, n)
 	m.w.mu.Unlock()
 	resp.Body = &reading{m: m, a: a, ReadCloser: resp.Body}
@@ -280,12 +293,23 @@ func (m *mind) extends(r *modeltest.Request) {
 	}
 	ms.last[r.User], ms.edges[r.User] = now, edges
 	m.session = session
-	was := m.heads[of]
-	m.heads[of] = head
-	wrong := m.paced(r, was != "" && now == before)
+	was := m.heads[of+" "+r.Model]
+	m.heads[of+" "+r.Model] = head
+	wrong := append(m.hooking.asks(r, of, whole != ""), m.paced(r, was != "" && now == before), m.chooses(r, of))
+	if whole != "" {
+		delete(ms.ended, from)
+	}
+	wrong = append(wrong, m.remembers(r, from))
+	if of == "" {
+		m.asksAbout(r)
+	} else {
+		m.models[of] = r.Model
+	}
 	w.mu.Unlock()
-	if wrong != "" {
-		w.Errorf("%s", wrong)
+	for _, text := range wrong {
+		if text != "" {
+			w.Errorf("%s", text)
+		}
 	}
 	if whole != "" && strings.HasPrefix(now, whole) {
 		w.Errorf("compacted: request %d of session %s has all that the one before the compaction had", r.N, r.User)

@@ -1,6 +1,7 @@
 package simtests_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -39,18 +40,34 @@ func TestRewinds(t *testing.T) {
 	simtests.Explore(t, simtests.Config{Seeds: fewer(20), Cost: 5, Twice: 1, First: 5_000_000}, rewindWork)
 }
 
+// The same with subagents, two of which change files at the same time, also the same file.
+func TestRewindsOfSubagents(t *testing.T) {
+	t.Parallel()
+	simtests.Explore(t, simtests.Config{Seeds: fewer(20), Cost: 8, Twice: 1, First: 6_000_000}, subagentRewindWork)
+}
+
 // TestPlantedBugsOfRewinds is for tools/simmutate.
 func TestPlantedBugsOfRewinds(t *testing.T) {
 	t.Parallel()
-	planted(t, 5, rewindWork)
+	planted(t, 5, func(w *simtests.World) {
+		if w.Rand().IntN(3) == 0 {
+			subagentRewindWork(w)
+			return
+		}
+		rewindWork(w)
+	})
 }
 
-func rewindWork(w *simtests.World) {
+func rewindWork(w *simtests.World) { rewinds(w, worker) }
+
+func subagentRewindWork(w *simtests.World) { rewinds(w, foreman) }
+
+func rewinds(w *simtests.World, script func(*modeltest.Request) *modeltest.Answer) {
 	dir := workplace(w)
 	w.Faults(embeddedWeather()...)
 	c, err := w.DialEmbedded(&sdk.Options{
 		Cwd: dir, EnableFileCheckpointing: sdk.Some(true), MaxRestarts: w.Rand().IntN(3), MaxTurns: sdk.Some(4 + w.Rand().IntN(12)), CanUseTool: allowAll,
-	}, &simtests.Embedded{Server: &modeltest.Server{Script: worker}, Rests: w.Rand().IntN(2) == 0, Unasked: []string{"cat "}})
+	}, &simtests.Embedded{Server: &modeltest.Server{Script: script}, Rests: w.Rand().IntN(2) == 0, Unasked: []string{"cat "}})
 	if err != nil {
 		return
 	}
@@ -59,7 +76,7 @@ func rewindWork(w *simtests.World) {
 	had := map[string]map[string]string{} // by prompt
 	for range 2 + w.Rand().IntN(3) {
 		before := contents(w, dir)
-		turn, err := c.Send(w.Context(), sdk.UserText("work"))
+		turn, err := c.Send(w.Context(), sdk.UserText(task(w)))
 		if err != nil {
 			break
 		}
@@ -70,6 +87,10 @@ func rewindWork(w *simtests.World) {
 			_, _ = c.Interrupt(w.Context()) // it may have died
 		}
 		_, _ = turn.Result(w.Context()) // what a turn has not done has no checkpoint either
+		ctx, cancel := context.WithTimeout(w.Context(), 6*time.Hour)
+		_, _ = c.AwaitDone(ctx) // subagents in the background change files; it may have died
+		_ = c.AwaitIdle(ctx)
+		cancel()
 		if w.Rand().IntN(4) == 0 {
 			_ = c.Passivate(w.Context()) // it may be in use, or over
 		}

@@ -53,6 +53,15 @@ func (m *mind) quotes(in *frame, b *blockIn) []string {
 	return nil
 }
 
+// labels checks what the frame of a call says of the tool: of one of an MCP server its name for people.
+func (m *mind) labels(in *frame, b *blockIn) []string {
+	remote := b.Type == "tool_use" && strings.HasPrefix(b.Name, "mcp__")
+	if named := len(in.Meta) == 1 && in.Meta[0].ID == b.ID && in.Meta[0].Name != ""; named != remote || len(in.Meta) > 1 {
+		return []string{fmt.Sprintf("said: %s says %v of the block %s %s", m.lane, in.Meta, b.Type, b.Name)}
+	}
+	return nil
+}
+
 // has reports whether an input has the members of another one: the agent adds defaults.
 func has(input, other json.RawMessage) bool {
 	var all, some map[string]json.RawMessage
@@ -71,7 +80,7 @@ func has(input, other json.RawMessage) bool {
 func (m *mind) prints(u *use, b *blockIn) []string {
 	const most = 1000 // bytes: a longer output may be shortened
 	text := textIn(b.Content)
-	if b.IsError || text == "" || u.background || len(u.also) > 0 || m.edits {
+	if _, replaced := m.hooking.replaced[u.id]; b.IsError || text == "" || u.background || len(u.also) > 0 || replaced {
 		return nil
 	}
 	for _, p := range m.procs {
@@ -81,6 +90,25 @@ func (m *mind) prints(u *use, b *blockIn) []string {
 		}
 	}
 	return nil
+}
+
+// chooses checks the model of a request: the session's own one, or a fallback, to which a turn changes when a
+// request has failed. mu is held.
+func (m *mind) chooses(r *modeltest.Request, agent string) string {
+	before := m.asking[agent]
+	m.asking[agent] = r.Model
+	f := m.tally.fails[r.User]
+	failed := f != nil && f.last != nil && !f.last.whole
+	switch {
+	case m.own == "" || agent != "": // a kind of sub-agents may have another model
+	case before == "" && r.Model != m.own:
+		return fmt.Sprintf("limits: request %d of %s, the first of a turn, asks %s, and its model is %s", r.N, r.User, r.Model, m.own)
+	case before != "" && r.Model != before && !failed:
+		return fmt.Sprintf("limits: request %d of %s asks %s, and the one before has not failed, which asked %s", r.N, r.User, r.Model, before)
+	case !m.fallback && r.Model != m.own:
+		return fmt.Sprintf("limits: request %d of %s asks %s, and its model is %s", r.N, r.User, r.Model, m.own)
+	}
+	return ""
 }
 
 // repeats checks that the model reads the results that the host has read.

@@ -41,7 +41,7 @@ func foreman(r *modeltest.Request) *modeltest.Answer {
 				if sum != nil { // of a conversation that was compacted
 					n, _ = strconv.Atoi(sum[1]) // digits
 				}
-			case b.Text == "work":
+			case prompts.MatchString(b.Text):
 				said = 0
 			}
 		}
@@ -92,8 +92,11 @@ func labourer(job string, n, request int) *modeltest.Answer {
 	case n == 0:
 		return modeltest.Say(modeltest.Thinking("what is it"), modeltest.Text("I look."), modeltest.Call("Read", map[string]any{"file_path": "a.txt"}), bash("cat b"))
 	case n == 1: // a window of 12,000 tokens is full after it
-		return &modeltest.Answer{Usage: model.Usage{Input: 11_000, Output: 5}, Blocks: []model.Block{bash("pay"), modeltest.Call("Write", map[string]any{"file_path": "made-" + now + ".txt", "content": "made by " + now + "\n"})}}
-	case n == 2 && strings.Count(job, "-") < 2:
+		return &modeltest.Answer{Usage: model.Usage{Input: 11_000, Output: 5}, Blocks: []model.Block{
+			bash("pay"), modeltest.Call("Write", map[string]any{"file_path": "made-" + now + ".txt", "content": "made by " + now + "\n"}),
+			modeltest.Call("Edit", map[string]any{"file_path": "a.txt", "old_string": "end\n", "new_string": "line of " + now + "\nend\n"}), // as others do
+		}}
+	case n == 2 && (strings.Count(job, "-") < 2 || strings.Contains(job, "-1-0") && strings.Count(job, "-") < 5): // no more than three deep
 		return modeltest.Say(modeltest.Call("Agent", map[string]any{"description": "a part", "prompt": "job " + job + "-0"}), bash("cat c"))
 	}
 	return modeltest.Say(modeltest.Text("report of " + job))
@@ -120,7 +123,7 @@ func TestSubagentsInACalmWorld(t *testing.T) {
 		require.NoError(w, c.Close(w.Context()))
 		made, err := filepath.Glob(filepath.Join(dir, "made-*.txt"))
 		require.NoError(w, err)
-		assert.Len(w, made, 12, "of two turns, each with three and one of each")
+		assert.Len(w, made, 14, "of two turns, each with three, one of each, and one of one of these")
 	})
 }
 
@@ -210,7 +213,7 @@ func subagentTalk(w *simtests.World, e *simtests.Embedded, dir, resume string) s
 	}
 	w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
 	for range 1 + w.Rand().IntN(2) {
-		turn, err := c.Send(w.Context(), sdk.UserText("work"))
+		turn, err := c.Send(w.Context(), sdk.UserText(task(w)))
 		if err != nil {
 			break
 		}

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,29 +18,49 @@ import (
 
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/simtests"
 )
 
+// prompts are the user's; behind a result, an API may have a reminder before it in the same text.
+var prompts = regexp.MustCompile(`(?m)^work`)
+
 // worker is a model that works in four steps, and then says that it is done. It is a function
 // of the conversation, so that a repeated request has the same answer, and no two calls of a
 // session are the same.
 func worker(r *modeltest.Request) *modeltest.Answer {
-	n, said := 0, 0 // answers, and those since the prompt
-	for _, m := range r.Messages {
+	n, said, prompt := 0, 0, "" // answers, and those since the prompt
+	for i, m := range r.Messages {
 		if m.Role == model.Assistant {
 			n, said = n+1, said+1
-		} else if len(m.Blocks) > 0 && m.Blocks[len(m.Blocks)-1].Kind == model.Text {
-			said = 0
+			continue
+		}
+		for j, b := range m.Blocks {
+			switch ended := strings.Contains(b.Text, "<task-notification>"); {
+			case b.Kind != model.Text:
+			case prompts.MatchString(b.Text):
+				prompt, said = b.Text, 0
+			case strings.Contains(b.Text, "hook additional context: "):
+			case ended && i > 0 && j == 0 && r.Messages[i-1].Role == model.Assistant: // a turn of the agent's own
+				said = 10
+			case ended:
+			default:
+				said = 0
+			}
 		}
 	}
 	bash := func(format string) model.Block {
 		return modeltest.Call("Bash", map[string]any{"command": fmt.Sprintf(format, n)})
 	}
 	switch {
+	case said == 0 && n%2 == 1:
+		return modeltest.Say(modeltest.Thinking("where am I"), bash("cat a.txt # %d"))
 	case said == 0:
 		return modeltest.Say(modeltest.Thinking("where am I"), modeltest.Text("I look."), modeltest.Call("Read", map[string]any{"file_path": "a.txt"}), bash("cat a-%d"))
+	case said == 1 && strings.Contains(prompt, "watch"):
+		return modeltest.Say(bash("cat b-%d"), modeltest.Call("Bash", map[string]any{"command": fmt.Sprintf("watch %d", n), "run_in_background": true}))
 	case said == 1:
 		return modeltest.Say(bash("cat b-%d"), bash("cat c-%d"), bash("pay %d"))
 	case said == 2 && n%3 == 1:
@@ -93,7 +115,7 @@ func embeddedWeather() []simtests.Fault {
 		simtests.AgentCrash(0.01), simtests.CrashInTool(0.03), simtests.CrashWaiting(0.02, 5*time.Second), simtests.CancelInFlight(0.05),
 		simtests.StallStdout(0.01, time.Second), simtests.BlockStdin(0.03, 3*time.Second), simtests.SplitWrites(0.02),
 		simtests.SlowCallback(0.1, "", 20*time.Second), simtests.PanicCallback(0.03, ""), simtests.ErrorCallback(0.05, ""), simtests.ZeroCallback(0.03, ""),
-		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.0005),
+		simtests.KillActor(0.004), simtests.KillInside(0.01), simtests.ClockJump(0.002, time.Minute), simtests.HostShutdown(0.0005), simtests.StayAfterEOF(0.1),
 	)
 }
 
@@ -103,7 +125,13 @@ func embeddedWork(w *simtests.World) {
 	e := &simtests.Embedded{
 		Server: &modeltest.Server{Script: worker}, OpenAI: w.Rand().IntN(4) == 0, Rests: w.Rand().IntN(2) == 0, Unasked: []string{"cat "},
 		Run: func(command string) simtests.Ran {
-			return simtests.Ran{Output: command + "\n", Takes: time.Duration(w.Rand().IntN(3)) * time.Second}
+			out := command + "\n"
+			if strings.HasPrefix(command, "cat a.txt") {
+				content, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+				require.NoError(w, err)
+				out = string(content)
+			}
+			return simtests.Ran{Output: out, Takes: time.Duration(w.Rand().IntN(3)) * time.Second}
 		},
 	}
 	e.Config.Retries = []int{0, 0, 1, -1}[w.Rand().IntN(4)]
@@ -166,6 +194,38 @@ func outsider(w *simtests.World, name string) {
 	}
 }
 
+// task is a prompt for the worker: each differs.
+func task(w *simtests.World) string {
+	return fmt.Sprintf("work%s on T-%09d", []string{"", " and watch"}[w.Rand().IntN(2)], w.Rand().IntN(1_000_000_000))
+}
+
+// meddlers are hooks that add to what the model reads, change results, and end turns or prevent that.
+func meddlers(w *simtests.World) []sdk.Hook {
+	say := func(event, text string) sdk.Hook {
+		return sdk.OnHookEvent(event, func(context.Context, *session.HookCall) (json.RawMessage, error) {
+			switch n := w.Rand().IntN(1_000_000_000); n % 12 {
+			case 0:
+				w.Sometimes("a hook meddles", true)
+				return json.RawMessage(text), nil
+			case 1, 2:
+				return json.RawMessage(fmt.Sprintf(`{"hookSpecificOutput":{"hookEventName":%q,"additionalContext":"note %09d"}}`, event, n)), nil
+			}
+			return json.RawMessage(`{}`), nil
+		})
+	}
+	return []sdk.Hook{
+		say("UserPromptSubmit", `{"decision":"block","reason":"not this"}`),
+		say("PostToolUse", `{"continue":false,"stopReason":"enough"}`),
+		say("PostToolUse", `{"hookSpecificOutput":{"hookEventName":"PostToolUse","updatedToolOutput":"another text"}}`),
+		sdk.OnStop(func(_ context.Context, in *protocol.StopInput) (sdk.FeedbackOutput, error) {
+			if !in.StopHookActive && w.Rand().IntN(3) == 0 {
+				return sdk.FeedbackOutput{Decision: protocol.DecisionBlock, Reason: "look again"}, nil
+			}
+			return sdk.FeedbackOutput{}, nil
+		}),
+	}
+}
+
 // amended is the input of a command with a word more.
 func amended(w *simtests.World, input json.RawMessage, word string) json.RawMessage {
 	var in struct{ Command string }
@@ -221,6 +281,12 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 			return sdk.PreToolUseOutput{}, nil
 		})}
 	}
+	if w.Rand().IntN(3) == 0 {
+		o.Hooks = append(o.Hooks, meddlers(w)...)
+	}
+	if w.Rand().IntN(4) == 0 {
+		o.FallbackModel = "claude-haiku-4-5"
+	}
 	if o.MaxRestarts > 0 && w.Rand().IntN(2) == 0 {
 		o.Recovery = []session.Recovery{session.RecoverContinue, session.RecoverRerun, session.RecoverReport}[w.Rand().IntN(3)]
 	}
@@ -230,9 +296,15 @@ func embeddedTalk(w *simtests.World, e *simtests.Embedded, s *sales, dir, resume
 	}
 	w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
 	for range 1 + w.Rand().IntN(3) {
-		turn, err := c.Send(w.Context(), sdk.UserText("work"))
+		turn, err := c.Send(w.Context(), sdk.UserText(task(w)))
 		if err != nil {
 			break
+		}
+		if w.Rand().IntN(4) == 0 {
+			w.Go(func() {
+				w.Sleep(time.Duration(w.Rand().IntN(4000)) * time.Millisecond)
+				_, _ = c.Send(w.Context(), sdk.UserText(task(w))) // it may have died
+			})
 		}
 		ctx, cancel := context.WithTimeout(w.Context(), 3*time.Hour) // longer than all limits together
 		if w.Rand().IntN(3) == 0 {

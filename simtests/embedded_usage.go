@@ -115,20 +115,49 @@ func (m *mind) wholeOf(answers []int) (whole, all int) {
 // may come between the decision and the request.
 func (m *mind) within(r *modeltest.Request) {
 	m.w.mu.Lock()
-	spent := 0.0
 	_, agent := sessionOf(r.User)
-	price := model.DefaultProfiles().Model(r.Model).Price
-	for _, i := range slices.Concat(m.all, m.turn) {
-		a := m.w.loops.answers[i]
-		if before := a.agent == agent || a.at.Before(m.w.sched.Now()); before && a.whole && a.framed && price != nil {
-			spent += price.Cost(a.usage)
-		}
-	}
+	now := m.w.sched.Now()
+	spent := m.spent(func(a *answered) bool { return a.agent == agent || a.at.Before(now) })
+	own := m.spent(func(a *answered) bool { return a.agent == agent || a.at.Before(now) && m.tally.below(a.agent, agent) })
+	share := m.tally.shares[agent]
 	over := m.budget > 0 && spent >= m.budget
+	greedy := m.budget > 0 && agent != "" && own > share+1e-9
 	m.w.mu.Unlock()
 	if over {
 		m.w.Errorf("limits: %s makes request %d when %v of %v US dollars are spent", m.lane, r.N, spent, m.budget)
 	}
+	if greedy {
+		m.w.Errorf("limits: %s makes request %d for a sub-agent that has spent %v US dollars, and has at most %v", m.lane, r.N, own, share)
+	}
+}
+
+// spent is what answers have cost that the agent has written, in US dollars; mu is held.
+func (m *mind) spent(of func(*answered) bool) (dollars float64) {
+	for _, i := range slices.Concat(m.all, m.turn) {
+		a := m.w.loops.answers[i]
+		if price := m.profiles().Model(a.model).Price; a.whole && a.framed && price != nil && (of == nil || of(a)) {
+			dollars += price.Cost(a.usage)
+		}
+	}
+	return dollars
+}
+
+// profiles are those of the agent's models.
+func (m *mind) profiles() *model.Profiles {
+	if p := m.e.Config.Profiles; p != nil {
+		return p
+	}
+	return m.w.loops.profiles
+}
+
+// below reports whether a sub-agent is one that another one has started.
+func (t *tally) below(agent, of string) bool {
+	for up := t.up[agent]; up != ""; up = t.up[up] {
+		if up == of {
+			return true
+		}
+	}
+	return false
 }
 
 // numberIn is the number of an answer by its id; 0: it is not one of the server's.

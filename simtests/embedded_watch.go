@@ -1,7 +1,7 @@
 package simtests
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -19,16 +19,17 @@ import (
 // mind is the embedded agent of one client, as the oracles see it. The world's mutex guards
 // what changes.
 type mind struct {
-	w     *World
-	p     *program
-	e     *Embedded
-	n     int    // from 1
-	dir   string // of sessions
-	cwd   string
-	kept  bool // sessions are stored
-	asked bool // effects need the permission of CanUseTool
-	hooks int  // PreToolUse hooks of all tools
-	edits bool // hooks may change results
+	w       *World
+	p       *program
+	e       *Embedded
+	n       int    // from 1
+	dir     string // of sessions
+	cwd     string
+	kept    bool // sessions are stored
+	first   bool // the process has begun its session
+	doubled bool // and two calls of it had the same id
+	asked   bool // effects need the permission of CanUseTool
+	hooks   int  // PreToolUse hooks of all tools
 
 	lives   bool   // a process runs
 	lane    string // of it
@@ -57,6 +58,19 @@ type mind struct {
 
 	checking checking
 	rewinds  string // the request of a rewind that has no answer yet; ""
+
+	hooking  hooking
+	tally    tally
+	own      string               // the session's model
+	fallback bool                 // the options have fallback models
+	asking   map[string]string    // models that were asked last in the turn, by sub-agent
+	prompts  map[string]*prompted // messages of the user, by uuid
+	done     []*prompted          // of them, those that the agent is done with, and that were not checked
+	ended    bool                 // no message has begun since the last result
+	well     bool                 // that was of a turn that has ended well
+	notices  map[string]bool      // tasks that have ended, of which the model has not read
+	models   map[string]string    // that a sub-agent has asked
+	lost     bool                 // calls were not made, since the session could not be stored
 }
 
 // use is a call of a tool, of one answer.
@@ -72,6 +86,8 @@ type use struct {
 	background        bool
 	stale             bool // others have changed its file
 	ran, results      int
+	gives             string // what it writes to its file, or a part of that
+	well              bool   // one of its results is a success
 	changed           []*use // inputs that gates have given to one of the calls with this id
 	also              []*use // calls of the same answer with the same id; what is said of one may be about any
 }
@@ -82,11 +98,14 @@ func (ms *minds) mind(p *program, o *sdk.Options, e *Embedded) *mind {
 		w: ms.w, p: p, e: e, kept: o.PersistSession.Or(true), cwd: o.Cwd, logs: make(map[string]*stored), budget: o.MaxBudgetUSD.Or(0), turns: o.MaxTurns.Or(0),
 		asked: o.CanUseTool != nil && (o.PermissionMode == "" || o.PermissionMode == sdk.ModeDefault) && len(o.AllowedTools) == 0 && o.Policy == nil,
 	}
+	m.fallback = o.FallbackModel != ""
+	if o.ResolveModel == nil {
+		m.own = cmp.Or(o.Model, e.Config.Name, defaultModel)
+	}
 	for _, h := range o.Hooks {
 		if h.Event == protocol.HookPreToolUse && h.Matcher == "" {
 			m.hooks++
 		}
-		m.edits = m.edits || h.Event == protocol.HookPostToolUse
 	}
 	ms.w.mu.Lock()
 	defer ms.w.mu.Unlock()
@@ -107,7 +126,12 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	m.uses, m.order, m.turn, m.all, m.cut = make(map[string]*use), nil, nil, nil, false
 	m.known, m.reads, m.told = make(map[string]string), make(map[string]string), make(map[string][]string)
 	m.ours, m.parts = make(map[string]bool), make(map[string]bool)
+	m.doubled = false
+	m.first = !slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, "--resume") })
 	m.checking, m.rewinds = checking{}, ""
+	m.hooking, m.tally, m.done, m.ended, m.well, m.lost = newHooking(), newTally(), nil, false, false, false
+	m.asking = make(map[string]string)
+	m.prompts, m.notices, m.models = make(map[string]*prompted), make(map[string]bool), make(map[string]string)
 	for i, a := range l.Args {
 		if id, ok := strings.CutPrefix(a, "--resume="); ok && slices.Contains(l.Args, "--fork-session") {
 			m.forked = id
@@ -153,6 +177,9 @@ func (m *mind) asks(a *asked) {
 	m.w.mu.Lock()
 	u := m.use(a.tool)
 	var wrong string
+	if a.event == string(protocol.HookPreCompact) {
+		delete(m.hooking.stays, a.agent)
+	}
 	if a.event == string(protocol.HookPreToolUse) {
 		u.hooked++
 	} else if a.subtype == "can_use_tool" && (u.hooks < u.hooked || u.hooked < m.hooks) {
@@ -181,6 +208,7 @@ func (m *mind) answered(a *asked, f protocol.Frame) {
 		return
 	}
 	u := m.use(a.tool)
+	m.hooking.takes(a, f)
 	switch {
 	case a.event == string(protocol.HookPreToolUse):
 		u.hooks++
@@ -194,10 +222,15 @@ func (m *mind) answered(a *asked, f protocol.Frame) {
 		m.changes(u, body.Specific.Input)
 	case a.subtype == "can_use_tool":
 		var body struct {
-			Behavior string          `json:"behavior"`
-			Input    json.RawMessage `json:"updatedInput"`
+			Behavior  string          `json:"behavior"`
+			Input     json.RawMessage `json:"updatedInput"`
+			Interrupt bool            `json:"interrupt"`
 		}
 		_ = json.Unmarshal(said(f), &body) // an answer that is not an object allows nothing
+		if body.Behavior == "deny" && u.agent == "" && len(u.also) == 0 {
+			m.tally.refused = append(m.tally.refused, u.id)
+		}
+		m.hooking.ended[u.agent] = m.hooking.ended[u.agent] || body.Behavior == "deny" && body.Interrupt
 		if u.allowed = body.Behavior == "allow"; u.allowed {
 			m.changes(u, body.Input)
 		}
@@ -233,88 +266,16 @@ func (u *use) takes(cwd string, input json.RawMessage) {
 	var in struct {
 		Command    string `json:"command"`
 		Path       string `json:"file_path"`
+		Content    string `json:"content"`
+		Next       string `json:"new_string"`
 		Background bool   `json:"run_in_background"`
 	}
 	_ = json.Unmarshal(input, &in) // one of another form has neither
 	u.command, u.path, u.background, u.input = in.Command, in.Path, in.Background, string(input)
+	u.gives = in.Content + in.Next
 	if u.path != "" && !filepath.IsAbs(u.path) {
 		u.path = filepath.Join(cwd, u.path)
 	}
-}
-
-// writes looks at a line that the agent writes.
-func (m *mind) writes(f protocol.Frame, line []byte) {
-	if bytes.Contains(line, []byte(theKey)) {
-		m.w.Errorf("secret: %s writes the key: %.300s", m.lane, line)
-	}
-	switch f.Type {
-	case "assistant", "user", "result":
-	case "system":
-		m.starts(f)
-		return
-	case "control_response":
-		m.rewound(f.RequestID)
-		return
-	default:
-		return
-	}
-	var in frame
-	if json.Unmarshal(f.Raw, &in) != nil || in.Parent != nil && in.Agent == "" {
-		return
-	}
-	var wrong []string
-	m.w.mu.Lock()
-	kept := false
-	switch f.Type {
-	case "assistant":
-		kept = true
-		wrong = m.says(&in)
-	case "user":
-		kept = in.Made && bytes.Contains(in.Message.Content, []byte("This session is being continued")) // a summary
-		for _, b := range blocksIn(in.Message.Content) {
-			if b.Type != "tool_result" {
-				continue
-			}
-			kept = true
-			u := m.use(b.ToolUse)
-			if bytes.Contains(in.Ran, []byte(`"backgroundTaskId":"`)) {
-				for _, o := range slices.Concat([]*use{u}, u.also, u.changed) {
-					o.background = true
-				}
-			}
-			wrong = append(wrong, m.shows(u, &b)...)
-			wrong = append(wrong, m.prints(u, &b)...)
-			m.told[b.ToolUse] = append(m.told[b.ToolUse], textIn(b.Content))
-			if u.results++; u.results > 1+len(u.also) {
-				wrong = append(wrong, fmt.Sprintf("results: %s writes %d results of the call %s", m.lane, u.results, u.id))
-			}
-			if len(u.also) == 0 && slices.ContainsFunc(m.procs, func(p *shell) bool { return p.use == u && !u.background && p.there() }) {
-				wrong = append(wrong, fmt.Sprintf("tasks: %s writes the result of the call %s, whose command still runs: %s", m.lane, u.id, u.command))
-			}
-		}
-	case "result":
-		wrong = append(m.ends(&in, f.Subtype), m.passed(&in)...)
-	}
-	full := m.w.happened(faultDisk)
-	m.w.mu.Unlock()
-	if kept && !full && m.keeps() && in.UUID != "" && !m.log(conversation(in.Session, in.Agent)).uuids[in.UUID] {
-		wrong = append(wrong, fmt.Sprintf("recorded: %s writes %s, which is not stored: %.200s", m.lane, f.Type, line))
-	}
-	for _, text := range wrong {
-		m.w.Errorf("%s", text)
-	}
-	m.moment()
-}
-
-// starts notes a sub-agent that starts.
-func (m *mind) starts(f protocol.Frame) {
-	var in frame
-	if f.Subtype != "task_started" || json.Unmarshal(f.Raw, &in) != nil || in.TaskType != "local_agent" {
-		return
-	}
-	m.w.mu.Lock()
-	defer m.w.mu.Unlock()
-	m.aside[in.Task] = in.Background || m.aside[in.ParentTask]
 }
 
 // says takes an assistant frame, and checks that the model has said it; mu is held.
@@ -325,9 +286,18 @@ func (m *mind) says(in *frame) (wrong []string) {
 	if n := numberIn(in.Message.ID); n > 0 && m.w.loops.answers[n] != nil {
 		a := m.w.loops.answers[n]
 		a.framed, a.at = true, m.w.sched.Now()
+		for _, b := range blocksIn(in.Message.Content) {
+			a.shows(&b)
+		}
+		if a.shown(m.cut) {
+			m.w.loops.ended[a.of] = n
+		} else {
+			delete(m.w.loops.ended, a.of)
+		}
 	}
 	for _, b := range blocksIn(in.Message.Content) {
 		wrong = append(wrong, m.quotes(in, &b)...)
+		wrong = append(wrong, m.labels(in, &b)...)
 		if b.Type != "tool_use" {
 			continue
 		}
@@ -337,8 +307,10 @@ func (m *mind) says(in *frame) (wrong []string) {
 			second := &use{id: b.ID, name: b.Name, message: in.Message.ID, agent: in.Agent}
 			second.takes(m.cwd, b.Input)
 			old.also = append(old.also, second)
+			m.doubled = true
 			continue
 		case old.message != "": // the id of an earlier call
+			m.doubled = true
 			delete(m.uses, b.ID)
 		}
 		u := m.use(b.ID)
@@ -367,6 +339,7 @@ func (m *mind) effect(find func(*use) bool, what, token string) *use {
 	}
 	u.ran++
 	if u.command != "" {
+		delete(m.reads, m.printed(u)) // it is read anew then
 		for path := range m.ours {
 			m.ours[path] = true
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
+	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/simtests"
 )
@@ -27,12 +28,15 @@ func surfer(r *modeltest.Request) *modeltest.Answer {
 	if len(r.Tools) == 0 {
 		return modeltest.Say(modeltest.Text("It is about " + strings.Fields(strings.SplitN(r.Prompt(), "---\n", 2)[1])[0] + "."))
 	}
-	said := 0
+	said, stubborn := 0, false
 	for _, m := range r.Messages {
 		if m.Role == model.Assistant {
 			said++
-		} else if len(m.Blocks) > 0 && m.Blocks[len(m.Blocks)-1].Kind == model.Text && strings.HasPrefix(m.Blocks[len(m.Blocks)-1].Text, "surf") {
-			said = 0
+		}
+		for _, b := range m.Blocks {
+			if _, prompt, is := strings.Cut(b.Text, "surf "); is && m.Role == model.User && b.Kind == model.Text { // a reminder may be before it
+				said, stubborn = 0, strings.Contains(prompt, "wrong")
+			}
 		}
 	}
 	page := func(name string) model.Block {
@@ -52,7 +56,7 @@ func surfer(r *modeltest.Request) *modeltest.Answer {
 		return modeltest.Say(modeltest.Call("ExitPlanMode", map[string]any{}))
 	}
 	switch shaped := slices.Contains(r.Tools, "StructuredOutput"); {
-	case shaped && said == 4: // which does not fit
+	case shaped && (said == 4 || said > 5 && stubborn): // which does not fit
 		return modeltest.Say(modeltest.Call("StructuredOutput", map[string]any{"pages": "two"}))
 	case shaped && said > 5:
 		return modeltest.Say(modeltest.Call("StructuredOutput", map[string]any{"pages": 2}))
@@ -75,64 +79,80 @@ func (p paper) RoundTrip(r *http.Request) (*http.Response, error) {
 // of the conversation, and no page is fetched but by the world's web.
 func TestEmbeddedOnTheWeb(t *testing.T) {
 	t.Parallel()
-	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 4, Twice: 1}, func(w *simtests.World) {
-		dir := workplace(w)
-		e := &simtests.Embedded{Server: &modeltest.Server{Script: surfer}, OpenAI: w.Rand().IntN(3) == 0, Rests: w.Rand().IntN(2) == 0}
-		e.Config.Web = paper{w}
-		w.Faults(append(simtests.ModelFaults(0.03), simtests.CancelInFlight(0.03), simtests.SlowCallback(0.1, "", 20*time.Second), simtests.SplitWrites(0.02), simtests.AgentCrash(0.005))...)
-		o := &sdk.Options{
-			Cwd: dir, AllowedTools: []string{"WebFetch(domain:a.test)"}, MaxRestarts: w.Rand().IntN(2),
-			CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
-				switch n := w.Rand().IntN(4); {
-				case r.ToolName == "AskUserQuestion" && n > 0:
-					return sdk.AnswerQuestions(r, map[string][]string{"Which?": {"two"}})
-				case n == 0:
-					return sdk.Deny("not now"), nil
-				}
-				return sdk.Allow(), nil
-			},
+	simtests.Explore(t, simtests.Config{Seeds: fewer(40), Cost: 4, Twice: 1}, webWork)
+}
+
+// TestPlantedBugsOfTheWeb is for tools/simmutate.
+func TestPlantedBugsOfTheWeb(t *testing.T) {
+	t.Parallel()
+	planted(t, 5, webWork)
+}
+
+func webWork(w *simtests.World) {
+	dir := workplace(w)
+	e := &simtests.Embedded{Server: &modeltest.Server{Script: surfer}, OpenAI: w.Rand().IntN(3) == 0, Rests: w.Rand().IntN(2) == 0}
+	e.Config.Web = paper{w}
+	w.Faults(append(simtests.ModelFaults(0.03), simtests.CancelInFlight(0.03), simtests.SlowCallback(0.1, "", 20*time.Second), simtests.SplitWrites(0.02), simtests.AgentCrash(0.005))...)
+	o := &sdk.Options{
+		Cwd: dir, AllowedTools: []string{"WebFetch(domain:a.test)"}, MaxRestarts: w.Rand().IntN(2),
+		CanUseTool: func(_ context.Context, r *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			switch n := w.Rand().IntN(4); {
+			case r.ToolName == "AskUserQuestion" && n > 0:
+				return sdk.AnswerQuestions(r, map[string][]string{"Which?": {"two"}})
+			case n == 0:
+				return sdk.Deny("not now"), nil
+			}
+			return sdk.Allow(), nil
+		},
+	}
+	shaped := w.Rand().IntN(2) == 0
+	if shaped {
+		o.OutputFormat = sdk.JSONSchema(json.RawMessage(`{"type":"object","properties":{"pages":{"type":"integer"}},"required":["pages"]}`))
+	}
+	c, err := w.DialEmbedded(o, e)
+	if err != nil {
+		return
+	}
+	w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
+	for i := range 2 {
+		wrong := ""
+		if w.Rand().IntN(4) == 0 { // no output of the model fits
+			wrong = " wrong"
 		}
-		shaped := w.Rand().IntN(2) == 0
-		if shaped {
-			o.OutputFormat = sdk.JSONSchema(json.RawMessage(`{"type":"object","properties":{"pages":{"type":"integer"}},"required":["pages"]}`))
-		}
-		c, err := w.DialEmbedded(o, e)
+		turn, err := c.Send(w.Context(), sdk.UserText(fmt.Sprint("surf ", i, wrong)))
 		if err != nil {
-			return
+			break
 		}
-		w.Go(func() { _ = w.Read(c, nil) }) // its error is that of the session
-		for i := range 2 {
-			turn, err := c.Send(w.Context(), sdk.UserText(fmt.Sprint("surf ", i)))
-			if err != nil {
-				break
-			}
-			if w.Rand().IntN(4) == 0 {
-				w.Sleep(time.Duration(w.Rand().IntN(4000)) * time.Millisecond)
-				_, _ = c.Interrupt(w.Context()) // it may have died
-			}
-			r, err := turn.Result(w.Context())
-			w.Sometimes("a turn ends well", err == nil && !r.Failed())
-			w.Sometimes("a turn fails", err != nil || r.Failed())
-			if err != nil {
-				continue
-			}
-			w.Sometimes("a turn has structured output", r.StructuredOutput != nil)
-			if r.StructuredOutput != nil {
-				assert.True(w, shaped)
-				assert.JSONEq(w, `{"pages":2}`, string(r.StructuredOutput))
-			}
+		if w.Rand().IntN(4) == 0 {
+			w.Sleep(time.Duration(w.Rand().IntN(4000)) * time.Millisecond)
+			_, _ = c.Interrupt(w.Context()) // it may have died
 		}
-		_ = c.Close(w.Context()) // one that has died says so
-		read, approved := false, false
-		for _, r := range e.Server.Requests() {
-			if read = read || len(r.Tools) == 0; len(r.Tools) > 0 {
-				assert.NotContains(w, string(r.Body), " is a page", "request %d", r.N)
-			}
-			approved = approved || strings.Contains(string(r.Body), "You have exited plan mode.")
+		r, err := turn.Result(w.Context())
+		w.Sometimes("a turn ends well", err == nil && !r.Failed())
+		w.Sometimes("a turn fails", err != nil || r.Failed())
+		if err != nil {
+			continue
 		}
-		w.Sometimes("a page is read", read)
-		w.Sometimes("a plan is approved", approved)
-	})
+		w.Sometimes("a turn has structured output", r.StructuredOutput != nil)
+		w.Sometimes("no output fits", r.Subtype == protocol.ResultErrorMaxStructuredRetry)
+		if r.Subtype == protocol.ResultErrorMaxStructuredRetry && wrong == "" {
+			assert.NotEmpty(w, wrong)
+		}
+		if r.StructuredOutput != nil {
+			assert.True(w, shaped && wrong == "")
+			assert.JSONEq(w, `{"pages":2}`, string(r.StructuredOutput))
+		}
+	}
+	_ = c.Close(w.Context()) // one that has died says so
+	read, approved := false, false
+	for _, r := range e.Server.Requests() {
+		if read = read || len(r.Tools) == 0; len(r.Tools) > 0 {
+			assert.NotContains(w, string(r.Body), " is a page", "request %d", r.N)
+		}
+		approved = approved || strings.Contains(string(r.Body), "You have exited plan mode.")
+	}
+	w.Sometimes("a page is read", read)
+	w.Sometimes("a plan is approved", approved)
 }
 
 // In a world without a web no page is there.

@@ -2,6 +2,7 @@ package simtests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -35,6 +36,7 @@ type asked struct {
 	dropped   bool // the agent is not to see the answer
 	subtype   string
 	event     string // of hook_callback
+	agent     string // the sub-agent that it is about; "": none
 	message   string // the JSON-RPC id of mcp_message
 	tool      string // the id of the tool call that it is about
 }
@@ -101,8 +103,10 @@ func (t *talk) agent(line []byte) {
 		a.times++
 		var body struct {
 			ToolUseID string `json:"tool_use_id"`
+			Agent     string `json:"agent_id"`
 			Input     struct {
 				Event string `json:"hook_event_name"`
+				Agent string `json:"agent_id"`
 			} `json:"input"`
 			Message struct {
 				ID     json.RawMessage `json:"id"`
@@ -118,6 +122,7 @@ func (t *talk) agent(line []byte) {
 		}
 		_ = json.Unmarshal(f.Body(), &body) // a body that is not an object names no tool call
 		a.tool, a.event = body.ToolUseID, body.Input.Event
+		a.agent = cmp.Or(body.Input.Agent, body.Agent)
 		a.message = string(body.Message.ID)
 		if k, ok := t.about(a); ok {
 			t.p.calls.asks(k)
@@ -202,6 +207,9 @@ func (t *talk) host(line []byte) (drop bool) {
 	switch {
 	case ok && f.Type == "user":
 		t.p.user(line)
+		if t.p.loop != nil {
+			t.p.loop.gets(f.UUID(), line)
+		}
 		t.turns, t.interrupted = t.turns+1, false
 		return false
 	case ok && f.Type == "control_request" && f.Subtype == "interrupt":
@@ -209,6 +217,9 @@ func (t *talk) host(line []byte) (drop bool) {
 		if t.p.loop != nil {
 			t.p.loop.interrupted()
 		}
+		return false
+	case ok && f.Type == "control_request" && f.Subtype == "set_model" && t.p.loop != nil:
+		t.p.loop.own = "" // it is not followed
 		return false
 	case ok && f.Type == "control_request" && f.Subtype == "rewind_files" && t.p.loop != nil:
 		t.p.loop.rewindsFiles(f.RequestID)

@@ -78,6 +78,7 @@ func (r *Request) Result(id string) (model.Block, bool) {
 type wireMessage struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
+	Thought string          `json:"reasoning_content"`
 	ID      string          `json:"tool_call_id"`
 	Calls   []struct {
 		ID       string `json:"id"`
@@ -133,6 +134,7 @@ func (m *wireMessage) blocks() []model.Block {
 		Type      string          `json:"type"`
 		Text      string          `json:"text"`
 		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
 		ID        string          `json:"id"`
 		Name      string          `json:"name"`
 		Input     json.RawMessage `json:"input"`
@@ -140,13 +142,16 @@ func (m *wireMessage) blocks() []model.Block {
 		Content   json.RawMessage `json:"content"`
 		IsError   bool            `json:"is_error"`
 	}
+	if m.Thought != "" {
+		all = append(all, model.Block{Kind: model.Thinking, Text: m.Thought})
+	}
 	if protocol.Unmarshal(m.Content, &text) == nil {
 		if text != "" {
 			all = append(all, Text(text))
 		}
 	} else if protocol.Unmarshal(m.Content, &list) == nil {
 		for _, in := range list {
-			b := model.Block{Kind: model.BlockKind(in.Type), Text: in.Text + in.Thinking, ID: in.ID + in.ToolUseID, Name: in.Name, Input: in.Input, IsError: in.IsError}
+			b := model.Block{Kind: model.BlockKind(in.Type), Text: in.Text + in.Thinking, Signature: in.Signature, ID: in.ID + in.ToolUseID, Name: in.Name, Input: in.Input, IsError: in.IsError}
 			if in.Content != nil && protocol.Unmarshal(in.Content, &b.Text) != nil {
 				b.Content = in.Content
 			}

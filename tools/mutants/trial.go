@@ -59,6 +59,7 @@ func loopSimulations() []simulation {
 		{"checks", []string{"TestPlantedBugsOfChecks"}, 10, false},
 		{"rewinds", []string{"TestPlantedBugsOfRewinds"}, 10, false},
 		{"web", []string{"TestEmbeddedOnTheWeb"}, 5, false},
+		{"modes", []string{"TestPlantedBugsOfModes"}, 5, false},
 	}
 }
 

@@ -70,6 +70,10 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfChecks$"
 		case strings.HasPrefix(m.ID, "rewind-"):
 			pattern = "^TestPlantedBugsOfRewinds$"
+		case strings.HasPrefix(m.ID, "web-"):
+			pattern = "^TestPlantedBugsOfTheWeb$"
+		case strings.HasPrefix(m.ID, "mode-"):
+			pattern = "^TestPlantedBugsOfModes$"
 		case strings.HasPrefix(m.ID, "mcp-"):
 			pattern = "^TestPlantedBugsOfServers$"
 		}
