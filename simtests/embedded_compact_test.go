@@ -32,6 +32,44 @@ type forgetful struct {
 	full  func(r *modeltest.Request) bool // whether its answer fills the window
 
 	sums, stubs int
+
+	// By session: the summary that stands at the beginning, what it has to name, and what the next one has.
+	begins    map[string]string
+	due, next map[string][]string
+}
+
+// listed checks that a summary names what the model has put on its list before it.
+func (f *forgetful) listed(r *modeltest.Request) {
+	first := r.Messages[0].Blocks[0].Text
+	if before := f.begins[r.User]; first != before && strings.Contains(first, "continued from a previous conversation") {
+		f.due[r.User] = f.next[r.User]
+	}
+	f.begins[r.User] = first
+	sum, _, _ := strings.Cut(first, "The newest messages follow")
+	for _, what := range f.due[r.User] {
+		if !strings.Contains(sum, what) {
+			f.w.Errorf("task: request %d has a summary without %q, which is on the list: %s", r.N, what, sum)
+		}
+	}
+}
+
+// forget is the death of the host: an earlier summary may be the last one.
+func (f *forgetful) forget() {
+	clear(f.begins)
+	clear(f.due)
+	clear(f.next)
+}
+
+// lists notes what a summary that is asked for has to name.
+func (f *forgetful) lists(r *modeltest.Request) {
+	f.next[r.User] = slices.Clone(f.due[r.User])
+	for _, m := range r.Messages[:len(r.Messages)-1] {
+		for _, b := range m.Blocks {
+			if _, subject, ok := strings.Cut(b.Text, " created successfully: "); ok && b.Kind == model.ToolResult && strings.HasPrefix(b.Text, "Task #") {
+				f.next[r.User] = append(f.next[r.User], subject)
+			}
+		}
+	}
 }
 
 var (
@@ -62,6 +100,7 @@ func (f *forgetful) answer(r *modeltest.Request) *modeltest.Answer {
 	said := f.said(r)
 	if strings.Contains(r.Prompt(), "You now write the summary") {
 		f.sums++
+		f.lists(r)
 		return modeltest.Say(modeltest.Thinking("what was it"), modeltest.Text(fmt.Sprintf("<summary>Progress: %d steps</summary>", said)))
 	}
 	body := string(r.Body)
@@ -71,6 +110,7 @@ func (f *forgetful) answer(r *modeltest.Request) *modeltest.Answer {
 	if first := r.Messages[0].Blocks[0].Text; strings.Contains(first, "continued from a previous conversation") && !strings.Contains(first, "gres") { // a fault may have doubled its pieces
 		f.w.Errorf("task: request %d has a summary without what the model wrote", r.N)
 	}
+	f.listed(r)
 	sum, rest, inTurn := strings.Cut(r.Messages[0].Blocks[0].Text, "The newest messages follow")
 	asked := slices.ContainsFunc(r.Messages[1:], func(m model.Message) bool {
 		return slices.ContainsFunc(m.Blocks, func(b model.Block) bool { return m.Role == model.User && b.Kind == model.Text })
@@ -97,7 +137,7 @@ func (f *forgetful) answer(r *modeltest.Request) *modeltest.Answer {
 
 // forgetfulAgent is an agent with such a model.
 func forgetfulAgent(w *simtests.World) (*forgetful, *simtests.Embedded) {
-	f := &forgetful{w: w, steps: 2 + w.Rand().IntN(8)}
+	f := &forgetful{w: w, steps: 2 + w.Rand().IntN(8), begins: map[string]string{}, due: map[string][]string{}, next: map[string][]string{}}
 	mode, much := w.Rand().IntN(3), 3000
 	f.full = func(r *modeltest.Request) bool {
 		switch mode {
@@ -220,6 +260,7 @@ func compactWork(calm bool) func(w *simtests.World) {
 		}
 		w.Run()
 		if after := e.AfterDeath(); after != nil && id != "" {
+			f.forget()
 			w.Sometimes("the host dies among compactions, and the next one goes on", forgetfulTalk(w, f, after, dir, id, false, false) != "")
 		}
 		w.Run()
@@ -258,6 +299,7 @@ func TestADeathAtEachMomentOfCompactions(t *testing.T) {
 			w.Run()
 			after := e.AfterDeath()
 			if died = after != nil; died {
+				f.forget()
 				forgetfulTalk(w, f, after, dir, id, false, false)
 				w.Run()
 			}

@@ -103,7 +103,11 @@ type prompted struct {
 	texts []string
 	asked bool // a request has had them
 	began bool
+	joins bool // the turn that ran
 }
+
+// meanwhile is before a message of the user's that came while the agent worked.
+const meanwhile = "The user sent a new message while you were working:\n"
 
 // gets notes a message that the host writes to the agent.
 func (m *mind) gets(uuid string, line []byte) {
@@ -164,7 +168,10 @@ func (m *mind) follows(line []byte) []string {
 	switch {
 	case p == nil:
 	case in.State == "started":
-		p.began, m.ended = true, false
+		p.began, p.joins, m.ended = true, !m.ended, false
+		if p.joins && len(p.texts) == 1 {
+			p.texts[0] = meanwhile + p.texts[0]
+		}
 	case in.State != "completed" || !p.began:
 	case !m.ended: // it has joined the turn, whose result follows
 		m.done = append(m.done, p)

@@ -98,7 +98,7 @@ func (i *serverInput) take(line []byte) {
 		}
 		result = map[string]any{"tools": tools}
 	case "tools/call":
-		m.alive("calls " + in.Params.Name)
+		m.calledBy(in.Params.Name, in.Params.Arguments)
 		m.w.note(Event{Kind: "effect", Lane: m.w.sched.running(), What: "calls " + in.Params.Name + " " + string(in.Params.Arguments)})
 		if m.e.Tool != nil {
 			ran = m.e.Tool(in.Params.Name, in.Params.Arguments)

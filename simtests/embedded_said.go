@@ -31,6 +31,14 @@ func (m *mind) calls(id string, arguments json.RawMessage) {
 	m.moment()
 }
 
+// calledBy checks that a tool of an MCP server of the options may be called now.
+func (m *mind) calledBy(name string, arguments json.RawMessage) {
+	m.effect(func(u *use) bool {
+		return strings.HasPrefix(u.name, "mcp__") && strings.HasSuffix(u.name, "__"+name) && u.results == 0 && sameJSON([]byte(u.input), arguments)
+	}, "calls the tool "+name+" of a server with "+string(arguments), "server\x00"+name+"\x00"+string(arguments))
+	m.moment()
+}
+
 // quotes checks that a block of an answer is one that the model has given in it: a text may be
 // a part, if the answer broke off. mu is held.
 func (m *mind) quotes(in *frame, b *blockIn) []string {

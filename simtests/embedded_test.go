@@ -136,8 +136,11 @@ func embeddedWork(w *simtests.World) {
 	}
 	e.Config.Retries = []int{0, 0, 1, -1}[w.Rand().IntN(4)]
 	w.Faults(embeddedWeather()...)
-	if w.Rand().IntN(8) == 0 {
+	switch w.Rand().IntN(8) {
+	case 0:
 		w.Faults(simtests.ModelFault(0.8, "ModelDown", func(*rand.Rand) modeltest.Fault { return modeltest.Fault{Status: 529} }))
+	case 1:
+		w.Faults(simtests.ModelFault(0.6, "ModelCutsOff", func(rng *rand.Rand) modeltest.Fault { return modeltest.Fault{BreakAt: 700 + rng.IntN(500)} }))
 	}
 	if w.Rand().IntN(3) == 0 {
 		e.DieAt(1+w.Rand().IntN(120), w.Rand().IntN(2) == 0)

@@ -129,7 +129,7 @@ func (m *mind) begins(lane string, l agent.Launch) {
 	m.doubled = false
 	m.first = !slices.ContainsFunc(l.Args, func(a string) bool { return strings.HasPrefix(a, "--resume") })
 	m.checking, m.rewinds = checking{}, ""
-	m.hooking, m.tally, m.done, m.ended, m.well, m.lost = newHooking(), newTally(), nil, false, false, false
+	m.hooking, m.tally, m.done, m.ended, m.well, m.lost = newHooking(), newTally(), nil, true, false, false
 	m.asking = make(map[string]string)
 	m.prompts, m.notices, m.models = make(map[string]*prompted), make(map[string]bool), make(map[string]string)
 	for i, a := range l.Args {
