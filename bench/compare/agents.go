@@ -37,7 +37,7 @@ func asParent(ctx context.Context, config string) error {
 
 // agents are the agents of bench/peers.
 func (b *bench) agents(ctx context.Context) error {
-	c := peers.Config{Agents: b.packages, Install: b.install, Rounds: (b.rounds + 1) / 2, Many: 50, Hold: 6 * time.Second}
+	c := peers.Config{Agents: b.packages, Install: b.install, Rounds: b.fewer(), Many: 50, Hold: 6 * time.Second}
 	if b.smoke {
 		c.Only, c.Many = []string{peers.Own}, 0
 	}
@@ -55,7 +55,7 @@ func (b *bench) agents(ctx context.Context) error {
 		return err
 	}
 	for _, line := range got.Missing {
-		b.report.Missing = append(b.report.Missing, "agents: "+line)
+		b.report.Missing = append(b.report.Missing, "agents: "+strings.ReplaceAll(line, b.packages, "PACKAGES"))
 	}
 	rows := []row{
 		{Name: "to the first request", Unit: seconds}, {Name: "processor time", Unit: seconds}, {Name: "memory", Unit: bytes}, {Name: "size of its requests", Unit: bytes},

@@ -1,14 +1,27 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/bench/internal/fast"
 )
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleEnv) != "" || os.Getenv(fast.RoleEnv) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
 
 func file(t *testing.T, path string) string {
 	t.Helper()
@@ -17,8 +30,8 @@ func file(t *testing.T, path string) string {
 	return string(data)
 }
 
-// TestPageIsMadeByTheCommand makes the page again from the data in it. So nobody has changed a figure
-// by hand, and the page is as this version of the command writes it.
+// TestPageIsMadeByTheCommand makes the page again from the data in it. A figure that was changed by hand
+// fails it, and so does a page of an older version of the command.
 func TestPageIsMadeByTheCommand(t *testing.T) {
 	t.Parallel()
 	text := file(t, "../../docs/benchmarks.md")
@@ -134,4 +147,72 @@ func TestWordsOfFaults(t *testing.T) {
 	assert.Equal(t, "no answer in 3 s", answered(saw{}, "no answer\n"))
 	assert.Equal(t, int64(17), after("left 17\n", "left"))
 	assert.Zero(t, after("killed 17\n", "left"))
+}
+
+// TestFaultsOfTroupe plays each case with this library. Each has one outcome that the tables promise.
+func TestFaultsOfTroupe(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are ended for sure on Linux only")
+	}
+	hosts, err := findHosts(t.Context(), t.TempDir(), false)
+	require.NoError(t, err)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	b := &bench{self: self, hosts: hosts}
+	want := map[string]string{
+		fast.Exits: "error: agent AGENT ended during a turn: exit code 0", fast.Null: "the turn has its result", fast.Leaves: "the process is killed",
+		fast.Mute: "error: initialize: no answer within 1s (set by Limits.Initialize)", fast.Twice: "the callback runs once",
+		fast.Asks: "an explicit deny", fast.Hooked: "an explicit deny", fast.Streams: "interrupt, then stdin closed",
+		fast.Env: "the agent has `PATH`", fast.Args: "not on the command line",
+	}
+	require.Len(t, want, len(cases))
+	for _, c := range cases {
+		t.Run(c.fault, func(t *testing.T) {
+			t.Parallel()
+			seen, report, err := b.provoke(t.Context(), hosts[1], c.fault)
+			require.NoError(t, err)
+			assert.Equal(t, want[c.fault], c.words(seen, report))
+		})
+	}
+	t.Run(fast.Dies, func(t *testing.T) {
+		t.Parallel()
+		for name, ended := range map[string]string{fast.Dies: withError, recovers + fast.Dies: withResult} {
+			seen, report, err := b.provoke(t.Context(), hosts[1], name)
+			require.NoError(t, err)
+			assert.Equal(t, ended, seen.Ended, "%s: %s", name, seen.Error)
+			assert.Greater(t, seen.At, after(report, fast.Killed))
+		}
+	})
+}
+
+// TestMissingAndFailing has a host that is not installed, and one that fails in the second round.
+func TestMissingAndFailing(t *testing.T) {
+	t.Parallel()
+	b := &bench{report: &report{Sections: map[string]*section{}}}
+	hosts := []*host{{name: bareLoop}, {name: claudeSDK, err: errors.New("not installed")}, {name: qoderSDK}}
+	rounds := 0
+	measure := func(_ context.Context, h *host) ([]float64, error) {
+		if h.name == bareLoop {
+			rounds++
+		}
+		if h.err != nil {
+			return nil, h.err
+		}
+		if h.name == qoderSDK && rounds == 2 {
+			return nil, errors.New("it broke")
+		}
+		return []float64{float64(rounds), 0}, nil
+	}
+	require.NoError(t, b.table(t.Context(), calls, hosts, []row{{Name: "hook"}, {Name: "heap"}}, 3, measure))
+	s := b.report.Sections[calls]
+	assert.Equal(t, []row{
+		{Name: "hook", Cells: []cell{{Rounds: []float64{1, 2, 3}}, {Note: "not measured"}, {Note: "not measured"}}},
+		{Name: "heap", Cells: []cell{{Note: "not known here"}, {Note: "not measured"}, {Note: "not measured"}}},
+	}, s.Rows)
+	assert.Equal(t, []string{"Claude Agent SDK: not installed", "Qoder SDK, hook: it broke"}, b.report.Missing)
+	assert.Equal(t, " Rounds: 3.", s.rounds())
+	own := []*host{{name: troupe}}
+	err := b.table(t.Context(), starts, own, []row{{Name: "x"}}, 1, func(context.Context, *host) ([]float64, error) { return nil, errors.New("it broke") })
+	require.ErrorContains(t, err, "it broke", "a failure of this library is one of the program")
 }

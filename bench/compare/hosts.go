@@ -55,7 +55,7 @@ func (h *host) own() bool { return h.name == bareLoop || h.name == troupe }
 // roleEnv makes this program a host of this repository.
 const roleEnv = "BENCH_COMPARE"
 
-// findHosts are all hosts, the reference first. What is missing is installed, if that is asked for.
+// findHosts are all hosts, the reference first. install fetches missing packages.
 func findHosts(ctx context.Context, dir string, install bool) ([]*host, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -25,7 +25,7 @@ func thisMachine() machine {
 	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.System += " " + strings.TrimSpace(string(kernel))
 	}
-	cpu, _ := os.ReadFile("/proc/cpuinfo") // other systems have none
+	cpu, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
 	if found := regexp.MustCompile(`(?m)^model name\s*: (.*)$`).FindSubmatch(cpu); found != nil {
 		m.Processor = strings.TrimSpace(string(found[1]))
 	}

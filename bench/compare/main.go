@@ -3,9 +3,10 @@
 //	go run ./bench/compare                 # what is installed
 //	go run ./bench/compare -install        # fetches the pinned versions from npm before
 //	go run ./bench/compare -install -write docs/benchmarks.md -readme README.md
+//	go run ./bench/compare -from docs/benchmarks.md -write docs/benchmarks.md -readme README.md   # after a change of the page's texts
 //
-// What is missing is a line of the page that says so. -only takes some of the sections: calls,
-// start, sessions, batch, recovery, faults, agents. Figures of memory, and those of agents, need Linux.
+// The page names each program that is missing. -only takes some of the sections: calls, start,
+// sessions, batch, recovery, faults, agents. Figures of memory, and those of agents, need Linux.
 package main
 
 import (
@@ -54,38 +55,56 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&b.install, "install", false, "fetch what is missing from npm")
 	only := flag.String("only", "", "names of sections, with commas between; default: all")
 	write := flag.String("write", "", "write the page to this file instead of stdout")
-	readme := flag.String("readme", "", "renew the table in this README")
+	readme := flag.String("readme", "", "renew the tables in this README")
+	from := flag.String("from", "", "measure nothing: make the page again from the data in this page")
 	flag.IntVar(&b.rounds, "rounds", b.rounds, "how often each program runs; the median counts")
 	flag.Parse()
 	if flag.NArg() > 0 || b.rounds < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := b.measure(ctx, *only); err != nil {
+	if err := b.find(ctx, *from, *only); err != nil {
 		return err
 	}
-	text, err := page(b.report)
+	return b.report.write(*write, *readme)
+}
+
+// find reads the figures from a page, or measures them if from is empty.
+func (b *bench) find(ctx context.Context, from, only string) error {
+	if from == "" {
+		return b.measure(ctx, only)
+	}
+	old, err := os.ReadFile(from)
+	if err == nil {
+		b.report, err = read(string(old))
+	}
+	return err
+}
+
+// write writes the page, or prints it if the name is empty, and renews the README, if there is a name.
+func (r *report) write(name, readme string) error {
+	if readme != "" {
+		old, err := os.ReadFile(readme)
+		if err != nil {
+			return err
+		}
+		renewed, err := renew(string(old), r)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(readme, []byte(renewed), 0o600); err != nil {
+			return err
+		}
+	}
+	text, err := page(r)
 	if err != nil {
 		return err
 	}
-	if *readme != "" {
-		old, err := os.ReadFile(*readme)
-		if err != nil {
-			return err
-		}
-		renewed, err := renew(string(old), b.report)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(*readme, []byte(renewed), 0o600); err != nil {
-			return err
-		}
-	}
-	if *write == "" {
+	if name == "" {
 		_, err = fmt.Print(text)
 		return err
 	}
-	return os.WriteFile(*write, []byte(text), 0o600)
+	return os.WriteFile(name, []byte(text), 0o600)
 }
 
 // measure runs the sections.

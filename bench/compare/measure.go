@@ -34,9 +34,12 @@ type sizes struct {
 }
 
 var (
-	whole = sizes{rounds: 9, events: 50_000, calls: 3000, idle: 50, busy: 20, tasks: 300, atOnce: 16}
+	whole = sizes{rounds: 9, events: 50_000, calls: 3000, idle: 50, busy: 20, tasks: 200, atOnce: 16}
 	least = sizes{rounds: 1, events: 100, calls: 10, idle: 2, busy: 2, tasks: 4, atOnce: 2}
 )
+
+// fewer is a number of rounds for what takes long.
+func (s sizes) fewer() int { return (s.rounds + 1) / 2 }
 
 type bench struct {
 	sizes
@@ -66,8 +69,9 @@ func (b *bench) table(ctx context.Context, name string, hosts []*host, rows []ro
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if err != nil {
-				if h.own() && !errors.Is(err, errTooBare) {
+			why := remark("not measured")
+			if err != nil && !errors.As(err, &why) {
+				if h.own() {
 					return fmt.Errorf("%s: %w", name, err)
 				}
 				b.miss(h, rows[0].Name, err)
@@ -76,7 +80,7 @@ func (b *bench) table(ctx context.Context, name string, hosts []*host, rows []ro
 				c := &rows[i].Cells[k]
 				switch {
 				case err != nil:
-					*c = cell{Note: "not measured"}
+					*c = cell{Note: string(why)}
 				case values[i] > 0:
 					c.Rounds = append(c.Rounds, values[i])
 				default:
@@ -88,6 +92,11 @@ func (b *bench) table(ctx context.Context, name string, hosts []*host, rows []ro
 	s.Rows = append(s.Rows, rows...)
 	return nil
 }
+
+// remark is an error of a probe that is not a failure: the cell shows it.
+type remark string
+
+func (r remark) Error() string { return string(r) }
 
 // section is the one of that name; it is made for these hosts if it is not there.
 func (b *bench) section(name string, hosts []*host) *section {
@@ -169,9 +178,12 @@ func (b *bench) start(ctx context.Context) error {
 	}
 	defer func() { _ = server.Close() }() // it has no other client
 	with := whole(claude, conformance.OfflineEnv(server.URL(), home))
-	return b.table(ctx, starts, b.hosts, []row{{Name: "Claude Code", Unit: seconds}}, b.rounds, func(ctx context.Context, h *host) ([]float64, error) {
-		if h.name == bareLoop {
-			return nil, errTooBare
+	return b.table(ctx, starts, b.hosts, []row{{Name: "Claude Code", Unit: seconds}}, b.fewer(), func(ctx context.Context, h *host) ([]float64, error) {
+		switch h.name {
+		case bareLoop:
+			return nil, tooBare
+		case qoderSDK:
+			return nil, otherAgent
 		}
 		return with(ctx, h)
 	})
@@ -181,7 +193,7 @@ func (b *bench) sessions(ctx context.Context) error {
 	hosts := b.hosts[1:] // the bare loop holds no session
 	each := func(mb, n float64) float64 { return mb / n * (1 << 20) }
 	n := float64(b.idle)
-	err := b.table(ctx, sessions, hosts, []row{{Name: "idle, memory", Unit: bytes}, {Name: "to open", Unit: seconds}}, b.rounds, func(ctx context.Context, h *host) ([]float64, error) {
+	err := b.table(ctx, sessions, hosts, []row{{Name: "idle, memory", Unit: bytes}, {Name: "to open", Unit: seconds}}, b.fewer(), func(ctx context.Context, h *host) ([]float64, error) {
 		line, err := b.turn(ctx, h, measure.Idle, 0, b.idle)
 		return []float64{each(line.RSS-line.Base, n), line.CPUMillis / 1e3 / n}, err
 	})
@@ -189,7 +201,7 @@ func (b *bench) sessions(ctx context.Context) error {
 		return err
 	}
 	events := b.events / b.busy
-	return b.table(ctx, sessions, hosts, []row{{Name: "busy, processor time of an event", Unit: seconds}, {Name: "busy, memory", Unit: bytes}}, b.rounds, func(ctx context.Context, h *host) ([]float64, error) {
+	return b.table(ctx, sessions, hosts, []row{{Name: "busy, processor time of an event", Unit: seconds}, {Name: "busy, memory", Unit: bytes}}, b.fewer(), func(ctx context.Context, h *host) ([]float64, error) {
 		line, err := b.turn(ctx, h, measure.Stream, events, b.busy)
 		return []float64{line.CPUMillis / 1e3 / float64(b.busy*events), each(line.Peak-line.Base, float64(b.busy))}, err
 	})
@@ -200,7 +212,7 @@ func (b *bench) batch(ctx context.Context) error {
 	names := []*host{b.hosts[0], b.hosts[1], {name: keptJob}, b.hosts[2], b.hosts[3]}
 	var last throughput.Figures
 	args := []string{doBatch, "20", strconv.Itoa(b.tasks), strconv.Itoa(b.atOnce)}
-	return b.table(ctx, batches, names, []row{{Name: "a task", Unit: seconds}}, b.rounds, func(ctx context.Context, h *host) ([]float64, error) {
+	return b.table(ctx, batches, names, []row{{Name: "a task", Unit: seconds}}, b.fewer(), func(ctx context.Context, h *host) ([]float64, error) {
 		switch h.name {
 		case bareLoop: // has the others of this repository done, too
 			err := b.hosts[1].run(ctx, b.self, nil, &last, args...)
@@ -219,5 +231,8 @@ func (b *bench) batch(ctx context.Context) error {
 	})
 }
 
-// errTooBare says why the bare loop is measured with the minimal agent only.
-var errTooBare = errors.New("it does not answer all that Claude Code asks")
+// Why hosts are measured with the minimal agent only.
+const (
+	tooBare    = remark("does not answer all that Claude Code asks")
+	otherAgent = remark("does not drive Claude Code")
+)

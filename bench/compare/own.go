@@ -17,7 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/sdk"
 )
 
-// What hosts are asked for; host.mjs understands the same.
+// Requests to hosts; host.mjs understands the same.
 const (
 	doTurn  = "turn"  // MODE N SESSIONS
 	doBatch = "batch" // MILLISECONDS TASKS AT-ONCE

@@ -13,7 +13,7 @@ type form struct{ name, title, text string }
 // forms are the sections of the page, in their order.
 var forms = []form{
 	{calls, "Events and callbacks", `One session with a minimal agent that needs almost no time: what is measured is the program that drives it. *event*: the agent writes
-events of 200 bytes as fast as they are read; each is decoded, and its text taken. *hook*, *permission*, *tool*: the agent calls a PreToolUse hook, asks for
+events of 200 bytes as fast as they are read. Troupe and the SDKs decode each one, and the program takes its text; the bare loop looks at the type alone. *hook*, *permission*, *tool*: the agent calls a PreToolUse hook, asks for
 a permission, or calls a tool of the program, again and again, and waits for each answer. The bare loop does the least that a Go program can do.`},
 	{starts, "Start", `From the start of a program to its exit: it opens a session, has one turn, reads the result, and closes the session. The first row has the minimal agent, the
 second one Claude Code with a model on loopback that answers at once.`},
@@ -24,11 +24,11 @@ processor time of an event, and the highest resident set, for each session.`},
 transcripts, results and events; the others keep nothing.`},
 	{recoveries, "Recovery", `The agent is killed in the middle of a turn. *until the caller knows*: with the default options, from the kill to the error. *until the result*: from the kill to the
 result of the turn, where the program can start another process that finishes it (` + "`Options.MaxRestarts`" + `).`},
-	{faults, "When something goes wrong", `The cases of [migration](migration.md#when-something-goes-wrong), played by an agent that misbehaves. What each program did, as observed. A call is
+	{faults, "When something goes wrong", `The cases of [migration](migration.md#when-something-goes-wrong), played by an agent that misbehaves. The cells say how each program behaved. A call is
 said to hang after 3 seconds.`},
-	{tasks, "Agents", `Each agent does the same small task at the same model on loopback, in a process of its own: a tool that reads a file, its shell, a text. The first is Troupe's
+	{tasks, "Agents", `Each agent does the same small task at the same model on loopback, in a separate process: a tool that reads a file, its shell, a text. The first is Troupe's
 [embedded agent](embedded.md). ` + "`bench/peers`" + ` is the program, and [its page](../bench/README.md#other-agents) says how it is measured.`},
-	{further, "Many sessions of one process", `What a further session costs where one process has many: 100 of the embedded agent, 50 of the other. *busy*: all read their last answer.`},
+	{further, "Many sessions of one process", `The cost of a further session where one process has many: 100 of the embedded agent, 50 of the other. *busy*: all read their last answer.`},
 }
 
 const (
@@ -68,7 +68,7 @@ times the first figure of its row that is: the median of the rounds' ratios, wit
 		if s == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n%s", f.title, f.text, s.table())
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s\n\n%s", f.title, f.text, s.rounds(), s.table())
 	}
 	b.WriteString("\n## Not measured\n\n")
 	for _, line := range append(r.Missing, unmeasured...) {

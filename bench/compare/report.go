@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // report is everything that one run has found. The page is made from it alone.
@@ -133,4 +136,24 @@ func (s *section) text(r row, column int, quartiles bool) string {
 		text += ", " + digits(times.low) + " to " + digits(times.high)
 	}
 	return text + ")"
+}
+
+// rounds says how many rounds the figures are from; "": the section has no figures.
+func (s *section) rounds() string {
+	counts := map[int]bool{}
+	for _, r := range s.Rows {
+		for _, c := range r.Cells {
+			if len(c.Rounds) > 0 {
+				counts[len(c.Rounds)] = true
+			}
+		}
+	}
+	var words []string
+	for _, n := range slices.Sorted(maps.Keys(counts)) {
+		words = append(words, strconv.Itoa(n))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " Rounds: " + strings.Join(words, " and ") + "."
 }

@@ -1,6 +1,7 @@
 package fast
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -36,7 +37,7 @@ const (
 // Secret is what must not be in the arguments of [Args].
 const Secret = "a-secret-of-the-benchmark"
 
-// What the agent reports. Killed and Left are followed by a number.
+// Lines of the report. Killed and Left are followed by a number.
 const (
 	Answered    = "answer"
 	Unanswered  = "no answer"
@@ -135,7 +136,9 @@ func (a *talk) waits() error {
 		if err := a.result("success", "the turn is over"); err != nil {
 			return err
 		}
-		_ = <-answered // the reader has stdin until it is closed
+		if err := <-answered; !errors.Is(err, io.EOF) {
+			return err
+		}
 		return nil
 	}
 }
@@ -204,7 +207,7 @@ func (a *talk) streams() error {
 
 // dies is killed, if no process of the session was before.
 func (a *talk) dies() error {
-	before, _ := os.ReadFile(os.Getenv(ReportEnv)) // the first process has none
+	before, _ := os.ReadFile(os.Getenv(ReportEnv)) // the first process finds no report
 	if len(before) > 0 {
 		return nil
 	}

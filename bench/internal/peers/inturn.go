@@ -10,7 +10,7 @@ type Agent struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version,omitempty"`
 	Rounds  []Cost   `json:"rounds,omitempty"`
-	Further *Further `json:"further,omitempty"` // nil: it has a process for each session, or is not measured
+	Further *Further `json:"further,omitempty"` // nil for an agent with a process for each session
 }
 
 // Cost is what the task costs, of one session in a process.
