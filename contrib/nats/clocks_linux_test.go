@@ -96,19 +96,32 @@ func wrongServer(t *testing.T) (exe string) {
 	return exe
 }
 
-// serversApart has a job on three servers of which one is 20 s ahead and one 5 s behind. The leader is killed: the
-// next one has another clock.
+// serversApart has a job on three servers of which one is 20 s ahead and one 5 s behind. The first becomes the
+// leader, and is killed: the next one is 20 s or 25 s behind it.
 func serversApart(t *testing.T, m *machines) {
 	c := &clustered{base: 15922, exe: wrongServer(t), env: []string{aheadEnv + "=0", aheadEnv + "=20", aheadEnv + "=-5"}}
 	all, urls := clusterOf(t, c)
 	m.begin(t, urls, m.config(12*time.Second))
+	nc := reach(t, urls)
 	m.hire("w0", "w1")
-	m.at(1./2, func() {
+	m.at(1./3, func() {
 		m.more += 2 * m.spec.Places // all leases may end at once
+		assert.Eventually(t, func() bool {
+			said, err := nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+queueStream(m.spec.Job), []byte(`{"placement":{"preferred":"n1"}}`), time.Second)
+			if err == nil {
+				t.Logf("%s", said.Data)
+			}
+			info, err := m.q.stream.Info(t.Context())
+			return err == nil && info.Cluster != nil && info.Cluster.Leader == "n1"
+		}, 30*time.Second, 200*time.Millisecond, "it is ahead")
+	})
+	m.at(2./3, func() {
+		m.more += 2 * m.spec.Places
 		leader := all.leader(t, m.q)
 		r, err := m.q.read(t.Context(), m.q.prefix+".>")
 		assert.NoError(t, err)
 		t.Logf("the clock of leader %d is %s ahead", leader, time.Until(r.at).Round(time.Second))
+		assert.Greater(t, time.Until(r.at), 10*time.Second, "the clock is wrong")
 		all.kill(t, leader)
 	})
 	m.check(m.follow())

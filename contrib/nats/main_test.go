@@ -24,6 +24,9 @@ import (
 // nodeEnv makes this program a server of a cluster: number, first port, directory.
 const nodeEnv = "TROUPE_NATS_TEST_NODE"
 
+// inMemory puts the directories of tests where a sync costs nothing, until end.
+var inMemory = func() (end func()) { return func() {} }
+
 // roles are what this program is instead of tests, by a variable of its environment, which they get.
 var roles = map[string]func(value string){nodeEnv: node}
 
@@ -39,7 +42,10 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // these tests wait more than they compute
 		panic(err)
 	}
-	os.Exit(m.Run())
+	end := inMemory()
+	code := m.Run()
+	end()
+	os.Exit(code)
 }
 
 func node(value string) {

@@ -106,7 +106,7 @@ func next(t *testing.T, s session.LeaseStore, host string) (l session.Lease) {
 		var err error
 		l, err = s.AcquireLease(t.Context(), request(id, host, time.Hour))
 		return err == nil
-	}, 3*time.Second, time.Millisecond)
+	}, 10*time.Second, time.Millisecond)
 	return l
 }
 

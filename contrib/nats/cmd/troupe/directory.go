@@ -53,7 +53,8 @@ func open(ctx context.Context, nc *nats.Conn, end func()) (*directory, error) {
 	if err == nil {
 		d.jobs, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: jobsBucket, Storage: jetstream.FileStorage, Replicas: replicas})
 		if err == nil {
-			d.hosts, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL})
+			// Not on one server alone: without it no program could open the directory.
+			d.hosts, err = d.bucket(ctx, js, jetstream.KeyValueConfig{Bucket: hostsBucket, Storage: jetstream.MemoryStorage, TTL: hostTTL, Replicas: replicas})
 		}
 	}
 	if err == nil {

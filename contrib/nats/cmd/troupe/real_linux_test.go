@@ -207,6 +207,13 @@ func realJob(t *testing.T, r *real, port int) {
 	q, err := troupenats.Open(t.Context(), nc, troupenats.Config{Job: "real", TTL: 10 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(q.Close)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	for _, name := range []string{"KV_TROUPE_JOBS", "KV_TROUPE_HOSTS", "KV_TROUPE_CAPS", "TROUPE_Q_real", "TROUPE_F_real", "OBJ_TROUPE_real"} {
+		s, err := js.Stream(t.Context(), name)
+		require.NoError(t, err, name)
+		assert.Equal(t, 3, s.CachedInfo().Config.Replicas, "%s is needed, and a server dies", name)
+	}
 	over := map[string]bool{}
 	began := time.Now()
 	for c, err := range q.Watch(t.Context()) {
@@ -222,12 +229,10 @@ func realJob(t *testing.T, r *real, port int) {
 			require.NoError(t, r.workers["w0"].Process.Signal(syscall.SIGKILL))
 			r.workers["w0"].exit(t)
 		case n / 2:
-			js, err := jetstream.New(nc)
-			require.NoError(t, err)
 			s, err := js.Stream(t.Context(), "TROUPE_Q_real")
 			require.NoError(t, err)
 			servers.kill(t, s.CachedInfo().Cluster.Leader)
-			r.hire("w0", "--nats", r.url, "-j", fmt.Sprint(places))
+			r.hire("w0", "--nats", r.url, "-j", fmt.Sprint(places)).await(t, "worker w0 in")
 		}
 		if len(over) == n {
 			break
