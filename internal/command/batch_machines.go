@@ -147,7 +147,7 @@ func (s *settings) tellHosts(ctx context.Context, c *console, cluster Cluster, e
 	if err != nil || s.quiet {
 		return
 	}
-	why := nobody(e, hosts)
+	why := unrun(e, hosts)
 	if anyPath := s.path != "" || s.opts.PathToExecutable != ""; why == "" && !anyPath && !s.inCloud() {
 		fit := func(h HostEntry) bool { return lacks(e.Agent, e.AgentVersion, h.Agents, h.Releases) == "" }
 		if !slices.ContainsFunc(hosts, fit) {
@@ -257,7 +257,7 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 	defer stop()
 	beside.Go(func() { hook.follow(watching, h) })
 	if !s.quiet {
-		beside.Go(func() { s.tellNobody(watching, c, cluster, &e) })
+		beside.Go(func() { s.tellUnrun(watching, c, cluster, &e) })
 	}
 	var failed error
 	for r, err := range h.Results(context.WithoutCancel(ctx)) {

@@ -94,7 +94,7 @@ func jobsText(jobs []JobEntry, hosts []HostEntry, now time.Time) string {
 			state = fmt.Sprintf("%d of %s over, %d running on %s", over, state, running, shown.Count(on, "worker"))
 		default:
 			state = fmt.Sprintf("%d of %s over, none running", over, state)
-			if why := nobody(e, hosts); why != "" {
+			if why := unrun(e, hosts); why != "" {
 				state += "; " + why
 			}
 		}

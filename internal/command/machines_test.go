@@ -288,9 +288,9 @@ func TestNobodyRunsAJob(t *testing.T) {
 	here := map[string]string{"zone": "a"}
 	lacks := HostEntry{Host: "x", Protocol: 1, Labels: here, Jobs: []HostJob{{Job: "j", Why: "claude is not installed"}}}
 	others := []HostEntry{{Host: "y", Protocol: 1}, {Host: "z", Protocol: 1, Labels: here, Draining: true}, {Host: "old", Labels: here}}
-	assert.Equal(t, "there is no worker", nobody(e, nil))
-	assert.Equal(t, "x: claude is not installed; y: it lacks a label of the job; z: it ends; old: "+errNewer.Error(), nobody(e, append([]HostEntry{lacks}, others...)))
+	assert.Equal(t, "there is no worker", unrun(e, nil))
+	assert.Equal(t, "x: claude is not installed; y: it lacks a label of the job; z: it ends; old: "+errNewer.Error(), unrun(e, append([]HostEntry{lacks}, others...)))
 	for _, well := range []HostEntry{{Host: "new", Protocol: 2, Labels: here}, {Host: "runs", Protocol: 1, Labels: here, Jobs: []HostJob{{Job: "j"}}}} {
-		assert.Empty(t, nobody(e, append([]HostEntry{lacks, well}, others...)))
+		assert.Empty(t, unrun(e, append([]HostEntry{lacks, well}, others...)))
 	}
 }

@@ -125,11 +125,11 @@ func lacks(agent, wanted string, installed []string, releases map[string]string)
 	return ""
 }
 
-// isProgram reports whether an agent is a program of its own, which machines may lack.
+// isProgram reports whether an agent is a separate program, which machines may lack.
 func isProgram(agent string) bool { return agent == claude.Name || agent == qoder.Name }
 
-// nobody says why no worker runs a job; "": one does, or may.
-func nobody(e *JobEntry, hosts []HostEntry) string {
+// unrun says why no worker runs a job; "": one does, or may.
+func unrun(e *JobEntry, hosts []HostEntry) string {
 	var all []string
 	for i := range hosts {
 		h, why := &hosts[i], ""
@@ -155,13 +155,13 @@ func nobody(e *JobEntry, hosts []HostEntry) string {
 	return strings.Join(all, "; ")
 }
 
-// nobodyEvery is how often a program that follows a job looks whether a worker runs it.
-const nobodyEvery = 3 * time.Second
+// unrunEvery is how often a program that follows a job looks whether a worker runs it.
+const unrunEvery = 3 * time.Second
 
-// tellNobody says when no worker can run a job that is followed, and why, until ctx ends. What it sees once
-// may be a worker that is about to take the job.
-func (s *settings) tellNobody(ctx context.Context, c *console, cluster Cluster, e *JobEntry) {
-	look := time.NewTicker(nobodyEvery)
+// tellUnrun says when no worker can run a job that is followed, and why, until ctx ends. It looks twice, since
+// a worker may be about to take the job.
+func (s *settings) tellUnrun(ctx context.Context, c *console, cluster Cluster, e *JobEntry) {
+	look := time.NewTicker(unrunEvery)
 	defer look.Stop()
 	for last, told := "", ""; ; {
 		select {
@@ -173,7 +173,7 @@ func (s *settings) tellNobody(ctx context.Context, c *console, cluster Cluster, 
 		if err != nil {
 			continue // the servers are away, and what takes the results waits, too
 		}
-		why := nobody(e, hosts)
+		why := unrun(e, hosts)
 		if why == last && why != told {
 			if told = why; why != "" {
 				c.note("job %s: no worker can run it: %s", e.Job, printable(why))

@@ -73,7 +73,7 @@ func (a *authority) make(of *x509.Certificate) (*x509.Certificate, *ecdsa.Privat
 	return cert, key, write("cert.pem", "CERTIFICATE", raw), write("key.pem", "EC PRIVATE KEY", secret)
 }
 
-// submits makes a job as somebody who connects, and finds it.
+// submits connects, makes a job, and finds it.
 func submits(t *testing.T, at command.Servers, job string) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-troupe/troupe/internal/command"
 )
 
-// A program that reads an answer says every askEvery that it does, and the host ends an answer that nobody
-// has read for so long.
+// A program that reads an answer says so every askEvery, and the host ends an answer that was not read for
+// unreadFor.
 const (
 	askEvery   = 5 * time.Second
 	unreadFor  = 3 * askEvery
@@ -117,7 +117,7 @@ func (a answering) Close() error {
 	return a.PipeReader.Close()
 }
 
-// listen writes the parts of an answer until its end; nil: it is whole.
+// listen writes the parts of an answer until its end. Without an error the answer is whole.
 func (d *directory) listen(ctx context.Context, sub *nats.Subscription, to io.Writer, host string) error {
 	before := d.nc.LastError()
 	for {

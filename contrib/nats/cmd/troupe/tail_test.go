@@ -18,7 +18,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/command"
 )
 
-// A host answers as it finds out, and ends an answer that nobody reads.
+// A host answers as it finds out, and ends an answer that is read no more.
 func TestQuestionsToAHost(t *testing.T) {
 	t.Parallel()
 	first, address, err := machines{}.Listen(t.Context(), command.Servers{URLs: "127.0.0.1:0"}, t.TempDir())
@@ -82,7 +82,7 @@ func TestQuestionsToAHost(t *testing.T) {
 	require.ErrorContains(t, err, "context canceled", "the host has ended")
 }
 
-// What the agent of a task says is printed on another machine: while it runs, and when it is over.
+// troupe ctl tail prints the text of an agent on another machine, while it runs and when it is over.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	_, url := first(t, "-j", "1")
