@@ -82,7 +82,7 @@ func (r *real) tasks(n int) (file string) {
 	return file
 }
 
-// hire starts a worker, also again in its directory: its home is no other worker's, as on a machine.
+// hire starts a worker, also again in its directory: as on a machine, it has a separate home.
 func (r *real) hire(name string, args ...string) *program {
 	dir, home := filepath.Join(r.dir, name), filepath.Join(r.dir, name, "home")
 	require.NoError(r.t, os.MkdirAll(home, 0o700))
