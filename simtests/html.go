@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+
+	"github.com/agent-troupe/troupe/internal/pages"
 )
 
 // timelinePage shows a trace. It loads nothing: its policy forbids the browser to.
@@ -20,13 +22,16 @@ func timeline(test string, h history, o outcome) ([]byte, error) {
 		return nil, fmt.Errorf("the template: %w", err)
 	}
 	var b bytes.Buffer
+	style, life := pages.Life()
 	err = page.Execute(&b, struct {
+		Style             template.CSS `json:"-"`
+		Life              template.JS  `json:"-"`
 		Test, Token, Hash string
 		Steps             int
 		Unseeded          bool
 		Failures, Faults  []string
 		Events            []Event
-	}{test, h.token(), o.hash, o.steps, o.unseeded, o.failures, o.fired, o.events})
+	}{template.CSS(style), template.JS(life), test, h.token(), o.hash, o.steps, o.unseeded, o.failures, o.fired, o.events})
 	if err != nil {
 		return nil, fmt.Errorf("the template: %w", err)
 	}

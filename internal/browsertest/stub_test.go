@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -41,7 +42,8 @@ type stub struct {
 	approvals []object
 	jobs      []object
 	hosts     []object
-	posts     []string // "path body", in order
+	posts     []string       // "path body", in order
+	to        map[string]int // how many of them there were, by the host that they name
 	answers   map[string]int
 	steer     bool
 	content   bool
@@ -64,7 +66,7 @@ func serve(t *testing.T, sessions, tasks int) *stub {
 
 func serveWith(t *testing.T, evil string, sessions, tasks int) *stub {
 	t.Helper()
-	s := &stub{evil: evil, seed: rand.New(rand.NewPCG(20261126, 1)), now: time.Now(), readers: map[chan string]string{}, steer: true, content: true, answers: map[string]int{}, messages: map[string][]object{}}
+	s := &stub{evil: evil, seed: rand.New(rand.NewPCG(20261126, 1)), now: time.Now(), readers: map[chan string]string{}, to: map[string]int{}, steer: true, content: true, answers: map[string]int{}, messages: map[string][]object{}}
 	s.hosts = []object{{"id": "", "name": "fleetd", "pid": 4242, "up": true}}
 	s.fill(sessions)
 	if tasks > 0 {
@@ -188,7 +190,8 @@ func (s *stub) work(n int) {
 			by[status]++
 			usd += cost
 			o["state"], o["status"], o["attempts"], o["usage"] = "over", status, 1, object{"usd": cost, "turns": int(wall.Seconds() / 7), "wall": wall.String()}
-			o["ended"] = stamp(started.Add(time.Duration((.015 + .985*math.Pow(float64(i)/float64(done), .93)) * float64(s.now.Sub(started)))))
+			ended := started.Add(time.Duration((.015 + .985*math.Pow(float64(i)/float64(done), .93)) * float64(s.now.Sub(started))))
+			o["started"], o["ended"] = stamp(ended.Add(-wall)), stamp(ended)
 			o["transcript"] = "transcripts/" + o["id"].(string) + ".1.jsonl"
 		case i < done+47 && i < n-5:
 			o["state"], o["attempts"], o["since"], o["doing"] = "running", 1, s.ago(time.Duration(s.seed.IntN(240))*time.Second), pick(s, "Bash", "Edit", "Grep", "preparing", "WebFetch")
@@ -219,18 +222,8 @@ func (s *stub) work(n int) {
 		}
 		pace, last = append(pace, object{"at": stamp(started.Add(time.Duration(c.min) * time.Minute)), "from": from, "to": c.to, "why": c.why}), c.to
 	}
-	over := []any{}
-	for m := range 161 {
-		limit := 2
-		for _, p := range pace {
-			if at, _ := time.Parse(time.RFC3339Nano, p["at"].(string)); !at.After(started.Add(time.Duration(m) * time.Minute)) {
-				limit = p["to"].(int)
-			}
-		}
-		over = append(over, object{"at": stamp(started.Add(time.Duration(m) * time.Minute)), "n": max(0, limit-s.seed.IntN(1+limit/9))})
-	}
 	s.jobs = []object{{"job": "errors-1.24", "host": "prod-eu-3", "pid": 4242, "live": true, "limit": 48, "byStatus": by, "usage": object{"usd": usd, "turns": n * 16, "wall": "128h7m0s", "tokens": object{"input": 41200000, "output": 30110000, "cacheWrite": 201000000, "cacheRead": 3120400000}}, "total": n,
-		"states": object{"queued": n - done - 50, "running": 47, "waiting": 3, "over": done}, "waiting": 3, "started": stamp(started), "budget": object{"usd": math.Ceil(usd/80) * 100}, "pace": pace, "running_over_time": over, "starved_over": []object{{"from": stamp(started.Add(33 * time.Minute)), "to": stamp(started.Add(36 * time.Minute))}}}}
+		"states": object{"queued": n - done - 50, "running": 47, "waiting": 3, "over": done}, "waiting": 3, "started": stamp(started), "budget": object{"usd": math.Ceil(usd/80) * 100}, "pace": pace, "starved_over": []object{{"from": stamp(started.Add(33 * time.Minute)), "to": stamp(started.Add(36 * time.Minute))}}}}
 }
 
 func (s *stub) counts() object {
@@ -605,6 +598,13 @@ func (s *stub) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// posted is how many changes were asked for, by the host that they name.
+func (s *stub) posted() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.to)
+}
+
 func (s *stub) post(w http.ResponseWriter, r *http.Request) {
 	var body json.RawMessage
 	_ = json.NewDecoder(r.Body).Decode(&body)
@@ -621,6 +621,7 @@ func (s *stub) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.posts = append(s.posts, path+" "+string(body))
+	s.to[r.URL.Query().Get("host")]++
 	switch {
 	case r.Header.Get("X-Troupe-CSRF") != "token-1" || !s.steer:
 		http.Error(w, "refused", http.StatusForbidden)

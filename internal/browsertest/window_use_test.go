@@ -1,7 +1,9 @@
 package browsertest
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -114,6 +116,25 @@ func TestUsingTheWindow(t *testing.T) {
 		p.quiet(t)
 	})
 
+	t.Run("what ran at each moment", func(t *testing.T) {
+		s := serve(t, 10, 600)
+		p := window(t, in, s, "#/jobs/errors-1.24", ".v-row")
+		p.until(t, `document.querySelector("[aria-label^='Running attempts'] .area.f-work")`)
+		eval[any](t, p, `void document.querySelector("[aria-label^='Running attempts'] .astable").click()`)
+		p.until(t, `document.querySelectorAll("dialog[open] tbody tr").length > 100`)
+		assert.Equal(t, 47, eval[int](t, p, `Math.max(...[...document.querySelectorAll("dialog[open] tbody tr")].slice(-3).map(r => +r.cells[1].textContent || 0))`), "those that run now")
+		p.press(t, kb.Escape)
+		assert.Zero(t, eval[int](t, p, `[...document.querySelectorAll(".chart")].filter(c => !c.querySelector(".astable")).length`), "each chart has a table")
+		for range eval[int](t, p, `document.querySelectorAll(".chart .astable").length`) {
+			eval[any](t, p, `void (() => { const all = [...document.querySelectorAll(".chart .astable")]; window.nth = (window.nth ?? -1) + 1; all[window.nth].click(); })()`)
+			p.until(t, `document.querySelectorAll("dialog[open] th[scope=col]").length > 1 && document.querySelector("dialog[open] tbody td")`)
+			p.press(t, kb.Escape)
+			p.until(t, `!document.querySelector("dialog[open]")`)
+		}
+		p.inert(t)
+		p.quiet(t)
+	})
+
 	t.Run("dialogs", func(t *testing.T) {
 		s := serve(t, 10, 100)
 		p := window(t, in, s, "#/jobs/errors-1.24", ".v-row")
@@ -201,6 +222,43 @@ func TestUsingTheWindow(t *testing.T) {
 		eval[any](t, p, `void document.querySelector(".v-row").click()`)
 		p.until(t, `location.hash === "#/sessions/6y7evp9o8sye0?host=a-1" && document.querySelector(".msg")`)
 		assert.Positive(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("session=6y7evp9o8sye0&host=a-1")).length`))
+		assert.Positive(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("/timeline?host=a-1")).length`))
+		p.quiet(t)
+	})
+
+	t.Run("jobs of several hosts", func(t *testing.T) {
+		s := serve(t, 10, 100)
+		s.hosts = []object{{"id": "a-1", "name": "fleetd 7", "up": true}, {"id": "w-2", "name": "w-2", "pid": 7, "up": true, "drain": true}}
+		other := maps.Clone(s.jobs[0])
+		s.jobs[0]["host_id"], other["host_id"] = "a-1", "w-2"
+		s.jobs = append(s.jobs, other)
+		for _, a := range s.approvals {
+			a["host"] = "a-1"
+		}
+		p := window(t, in, s, "#/jobs", ".jobcard")
+		p.until(t, `[...document.querySelectorAll(".jobcard")].map(c => c.getAttribute("href")).join() === "#/jobs/errors-1.24?host=a-1,#/jobs/errors-1.24?host=w-2"`)
+		eval[any](t, p, `void document.querySelectorAll(".jobcard")[1].click()`)
+		p.until(t, `document.querySelector(".v-row")`)
+		p.press(t, "p")
+		p.until(t, `document.querySelector(".toast.on")?.textContent.includes("Asked")`)
+		p.open(t, "#/approvals")
+		p.until(t, `document.querySelector(".adetail .btn.good")`)
+		p.pause(t, 500)
+		p.press(t, "a", kb.Enter)
+		p.until(t, `document.querySelector(".aitem.was")`)
+		s.say("event", object{"at": s.ago(0), "type": "WorkerGone", "level": "WARN", "text": hostile, "host": "w-2"})
+		p.open(t, "#/overview")
+		p.until(t, `document.querySelector(".events").textContent.includes(" at w-2")`)
+		p.inert(t)
+		assert.Equal(t, []string{"a-1", "w-2"}, slices.Sorted(maps.Keys(s.posted())), "each order goes to its host")
+		p.quiet(t)
+		p = tab(t, in, s.URL+"/w/?host=w-2#/overview", "select.host")
+		p.until(t, `[...document.querySelectorAll(".brand .btn")].some(b => b.textContent === "Drain…")`)
+		eval[any](t, p, `void document.querySelector(".brand .btn").click()`)
+		p.until(t, `document.querySelector("dialog.ask[open] [type=submit]")`)
+		eval[any](t, p, `void document.querySelector("dialog.ask [type=submit]").click()`)
+		p.until(t, `!document.querySelector("dialog.ask")`)
+		assert.Contains(t, s.sent(), "api/host/drain {}")
 		p.quiet(t)
 	})
 

@@ -1,7 +1,10 @@
 package command
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +29,8 @@ type clusterJob struct {
 	mu      sync.Mutex
 	entry   JobEntry
 	q       queue.Queue // nil until it is open
-	current bool        // what was so at the beginning has been read
+	files   queue.Files
+	current bool // what was so at the beginning has been read
 	paused  bool
 	limit   int
 	order   []string // ids of tasks
@@ -38,7 +42,8 @@ type clusterTask struct {
 	fleet.TaskInfo
 	Worker string `json:"worker,omitempty"`
 
-	number int // of the ticket
+	number int    // of the ticket
+	fence  uint64 // of its lease, or of its result
 	calls  []fleet.Approval
 	turns  int
 }
@@ -71,13 +76,13 @@ func (j *clusterJob) read() {
 	e := j.entry
 	j.current = false
 	j.mu.Unlock()
-	q, _, end, err := j.w.cluster.Open(j.ctx, e)
+	q, files, end, err := j.w.cluster.Open(j.ctx, e)
 	if err != nil {
 		return
 	}
 	defer end()
 	j.mu.Lock()
-	j.q = q
+	j.q, j.files = q, files
 	j.mu.Unlock()
 	defer func() {
 		j.mu.Lock()
@@ -118,11 +123,8 @@ func (j *clusterJob) take(change *queue.Change, now time.Time) {
 	if last != nil && n < last.number {
 		return
 	}
-	v := &remoteView{by: map[string]string{}}
-	t := &clusterTask{TaskInfo: v.task(*change, id), number: n, calls: v.Approvals, Worker: v.by[id]}
-	if t.State == fleet.TaskOver {
-		t.Worker = ""
-	}
+	t := &clusterTask{TaskInfo: fleet.TaskInfo{ID: id, State: fleet.TaskQueued}, number: n, fence: change.Fence}
+	t.read(change)
 	if t.turns = t.Usage.Turns; last == nil {
 		j.order = append(j.order, id)
 	} else {
@@ -143,6 +145,27 @@ func (j *clusterJob) take(change *queue.Change, now time.Time) {
 	}
 }
 
+// read takes what a change says of the task.
+func (t *clusterTask) read(change *queue.Change) {
+	var note fleet.TaskNote
+	var r fleet.TaskResult
+	switch {
+	case change.State == queue.Over && json.Unmarshal(change.Result, &r) == nil:
+		t.Status, t.Error, t.Attempts, t.Usage, t.OnAccept, t.Transcript = r.Status, r.Error, len(r.Attempts), r.Usage, r.OnAccept, r.Transcript
+	case len(change.Note) > 0 && json.Unmarshal(change.Note, &note) == nil:
+		t.Usage, t.calls = note.Usage, note.Approvals
+	}
+	t.Worker = hostOf(cmp.Or(change.Worker, note.Worker))
+	switch {
+	case change.State == queue.Over:
+		t.State = fleet.TaskOver
+	case len(t.calls) > 0:
+		t.State = fleet.TaskWaiting
+	case change.State == queue.Leased:
+		t.State = fleet.TaskRunning
+	}
+}
+
 // sums are the calls that wait, the cost and the turns so far.
 func (j *clusterJob) sums() (gates int, usd float64, turns int) {
 	j.mu.Lock()
@@ -153,17 +176,15 @@ func (j *clusterJob) sums() (gates int, usd float64, turns int) {
 	return gates, usd, turns
 }
 
-// task is when a task began to run, and what it has used.
-func (j *clusterJob) task(id string, now time.Time) (since time.Time, turns int, usd float64) {
+// running yields the tasks that a worker runs.
+func (j *clusterJob) running(worker string, each func(*clusterTask)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if t := j.tasks[id]; t != nil {
-		if since = t.Since; since.IsZero() {
-			since = now
+	for _, id := range j.order {
+		if t := j.tasks[id]; t.State == fleet.TaskRunning && t.Worker == worker {
+			each(t)
 		}
-		return since, t.turns, t.Usage.USD
 	}
-	return now, 0, 0
 }
 
 // ID implements [ui.Job].
@@ -188,7 +209,7 @@ func (j *clusterJob) State(context.Context) (ui.JobState, error) {
 		}
 		s.Usage.USD, s.Usage.Turns, s.Usage.Credits = s.Usage.USD+t.Usage.USD, s.Usage.Turns+t.Usage.Turns, s.Usage.Credits+t.Usage.Credits
 		one := *t
-		if one.Worker != "" && one.Doing == "" {
+		if one.Worker != "" && one.Doing == "" && one.State != fleet.TaskOver {
 			one.Doing = "at " + one.Worker
 		}
 		state.Tasks = append(state.Tasks, ui.JobTask{ID: id, State: string(t.State), Status: string(t.Status), Error: t.Error, Since: t.Since, Value: one})
@@ -205,11 +226,49 @@ func (j *clusterJob) State(context.Context) (ui.JobState, error) {
 	return state, nil
 }
 
-// Transcript implements [ui.Job]. The workers have the transcripts, and give them to the program that
-// takes the results.
-func (j *clusterJob) Transcript(context.Context, string, int64) (io.ReadCloser, error) {
-	return nil, fmt.Errorf("the transcripts of %s are with its results (troupe batch --attach): %w", j.name, fs.ErrNotExist)
+// listened is how long a worker is asked, which sends what the agent of a task says as it comes.
+const listened = time.Second
+
+// Transcript implements [ui.Job]. The servers have the transcript of a task that is over; its worker is
+// asked for that of a task that runs, and the answer is what comes within a second.
+func (j *clusterJob) Transcript(ctx context.Context, id string, at int64) (r io.ReadCloser, err error) {
+	j.mu.Lock()
+	t, files := j.tasks[id], j.files
+	if t == nil || j.q == nil {
+		j.mu.Unlock()
+		return nil, fmt.Errorf("task %s of %s: %w", id, j.name, fs.ErrNotExist)
+	}
+	state, worker, name := t.State, t.Worker, fmt.Sprintf("%d/%s", t.fence, t.Transcript)
+	missing := state == fleet.TaskOver && t.Transcript == ""
+	j.mu.Unlock()
+	switch {
+	case missing || state == fleet.TaskQueued:
+		return nil, fmt.Errorf("task %s of %s has no transcript: %w", id, j.name, fs.ErrNotExist)
+	case state == fleet.TaskOver:
+		r, err = files.Get(ctx, name)
+	default:
+		question, _ := json.Marshal(tailOf{j.name, id}) // two texts
+		heard, stop := context.WithTimeout(ctx, listened)
+		defer stop()
+		answer, asked := j.w.cluster.Ask(heard, worker, question)
+		if asked != nil {
+			return nil, fmt.Errorf("task %s of %s: %w: %w", id, j.name, fs.ErrNotExist, asked)
+		}
+		raw, _ := io.ReadAll(io.LimitReader(answer, maxSaid)) // until the time is over
+		_ = answer.Close()
+		r = io.NopCloser(bytes.NewReader(raw[:bytes.LastIndexByte(raw, '\n')+1]))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("task %s of %s: %w: %w", id, j.name, fs.ErrNotExist, err)
+	}
+	if _, err := io.CopyN(io.Discard, r, at); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
 }
+
+// maxSaid is the most bytes that are read of a transcript that is being written.
+const maxSaid = 16 << 20
 
 // Do implements [ui.Job].
 func (j *clusterJob) Do(ctx context.Context, c ui.Command) error {

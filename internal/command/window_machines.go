@@ -312,21 +312,17 @@ func (h *clusterHost) Report(context.Context) (*inspect.Report, error) {
 	}
 	e := &w.seen.Hosts[at]
 	r.Host.PID, r.Tree.At = e.PID, e.Seen
-	for i := range e.Jobs {
-		j := &e.Jobs[i]
-		for _, task := range j.Running {
-			id, _, _ := strings.Cut(task, "#")
-			s := runtime.SessionTree{
-				At: w.seen.at, ID: j.Job + "." + id, State: session.StateRunning, Opened: e.Started, StateSince: e.Started, Title: id, Labels: e.Labels, Job: j.Job, Task: id,
-				Waits: []session.Wait{}, Actors: []session.ActorInfo{},
+	for name, j := range w.jobs {
+		j.running(h.id, func(t *clusterTask) {
+			since := t.Since
+			if since.IsZero() { // it ran before the window was opened
+				since = e.Started
 			}
-			if of := w.jobs[j.Job]; of != nil {
-				s.Backend = of.entry.Agent
-				s.Opened, s.Turn, s.Usage.USD = of.task(id, w.seen.at)
-				s.StateSince = s.Opened
-			}
-			r.Tree.Sessions = append(r.Tree.Sessions, s)
-		}
+			r.Tree.Sessions = append(r.Tree.Sessions, runtime.SessionTree{
+				At: w.seen.at, ID: name + "." + t.ID, State: session.StateRunning, Opened: since, StateSince: since, Title: t.ID, Labels: e.Labels, Job: name, Task: t.ID,
+				Backend: j.entry.Agent, Turn: t.Usage.Turns, Usage: runtime.Usage{USD: t.Usage.USD, Turns: t.Usage.Turns}, Waits: []session.Wait{}, Actors: []session.ActorInfo{},
+			})
+		})
 	}
 	slices.SortFunc(r.Tree.Sessions, func(a, b runtime.SessionTree) int { return strings.Compare(a.ID, b.ID) })
 	return r, nil

@@ -42,6 +42,20 @@ func Sent(name string) []byte {
 	return []byte(remarks.ReplaceAllString(Text(name), ""))
 }
 
+// Life is the drawing of a session's life, for other pages: the style of what is below the element with
+// the id life, and a script whose value has lanes, cursor and roles.
+func Life() (style, script string) {
+	css := Text("window.css")
+	section := func(name string) string {
+		_, rest, _ := strings.Cut(css, "/* "+name)
+		_, rest, _ = strings.Cut(rest, "*/")
+		part, _, _ := strings.Cut(rest, "\n/*")
+		return part
+	}
+	return section("Tokens") + "#life{" + section("Charts") + "}",
+		"(() => {\n'use strict';\n" + Script("ui.js", "charts.js", "charts-life.js") + "return { lanes, cursor, roles };\n})()"
+}
+
 // Text is the content of a file. A name that is not there is a mistake of the caller, and panics.
 func Text(name string) string {
 	raw, err := Files.ReadFile(name)

@@ -32,5 +32,11 @@ func TestAScriptHasNoImports(t *testing.T) {
 	script := pages.Script("ui.js", "charts.js", "tasks.js")
 	assert.Empty(t, regexp.MustCompile(`(?m)^(import|export) .*`).FindAllString(script, -1))
 	assert.Contains(t, script, "class Chart {")
+	style, life := pages.Life()
+	assert.Contains(t, life, "const lanes = ")
+	assert.NotContains(t, life, "import ")
+	assert.Contains(t, style, "--work-f:")
+	assert.Contains(t, style, ".c-lanes{")
+	assert.NotContains(t, style, "body{", "the page that shows it has a style of its own")
 	assert.Contains(t, pages.Sprite(), `id="g-work"`)
 }

@@ -46,6 +46,29 @@ export function progress(s, tasks) {
 const widths = [200, 500, 1e3, 2e3, 5e3, 10e3, 30e3, 6e4, 3e5, 6e5, 18e5, 36e5, 6 * 36e5, 864e5];
 const seconds = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18000, 36000];
 
+// runsOf is how many tasks were at work, from when each of them began and ended: at most 400 points, each
+// with the highest number of its time.
+function runsOf(tasks) {
+  const steps = [], out = [];
+  for (const t of tasks) {
+    const a = ms(t.started) || (t.state === 'running' ? ms(t.since) : 0);
+    if (!a) continue;
+    steps.push([a, 1]);
+    if (t.state !== 'running') steps.push([Math.max(a, ms(t.ended) || a + (t.usage?.wall || 0)), -1]);
+  }
+  steps.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const wide = steps.length ? (steps.at(-1)[0] - steps[0][0]) / 400 : 0;
+  let n = 0;
+  for (const [t, d] of steps) {
+    n += d;
+    const l = out.at(-1);
+    if (l && t - l[0] <= wide) l[1] = l.n ? Math.max(l[1], n) : n; else out.push([t, n]);
+    out.at(-1).n = true;
+  }
+  if (out.length) out.at(-1)[1] = n;
+  return out;
+}
+
 export class Charts {
   constructor({ now = () => Date.now() } = {}) {
     this.now = now;
@@ -58,7 +81,7 @@ export class Charts {
   // has says which charts have something to show.
   has(s, tasks) {
     const d = doneOf(tasks), ended = d.some(t => t.ended);
-    return { pace: s.pace?.length > 0 || s.running_over_time?.length > 1, stack: ended, spend: ended && d.some(money), time: d.filter(t => t.usage?.wall).length > 1, each: d.filter(money).length > 1, bars: d.some(t => t.tags?.length) };
+    return { pace: s.pace?.length > 0 || s.running_over_time?.length > 1 || !s.ended && tasks.some(t => t.started), stack: ended, spend: ended && d.some(money), time: d.filter(t => t.usage?.wall).length > 1, each: d.filter(money).length > 1, bars: d.some(t => t.tags?.length) };
   }
   // key changes when other panels are to be shown.
   key(s, tasks) { return JSON.stringify([this.has(s, tasks), this.bin(s, tasks)]); }
@@ -93,7 +116,7 @@ export class Charts {
     if (c.time) this.time.show({ values: d.filter(t => t.usage?.wall).map(t => t.usage.wall / 1000), label: 'Time of tasks' });
     if (c.each) this.each.show({ values: d.map(money).filter(Boolean), label: 'Cost of tasks' });
     if (c.pace) {
-      const ch = s.pace || [], run = (s.running_over_time || []).map(p => Array.isArray(p) ? p : [ms(p.at), p.n]), from = Math.min(first, ms(ch[0]?.at) || Infinity, run[0]?.[0] ?? Infinity);
+      const ch = s.pace || [], run = s.running_over_time ? s.running_over_time.map(p => Array.isArray(p) ? p : [ms(p.at), p.n]) : s.ended ? [] : runsOf(tasks), from = Math.min(first, ms(ch[0]?.at) || Infinity, run[0]?.[0] ?? Infinity);
       if (run.length && !s.ended) run.push([end, tasks.filter(t => t.state === 'running').length]);
       this.pace.show({ limit: ch.map(x => [ms(x.at), x.to]), running: run, from, to: Math.max(end, from + 1000), bands: (s.starved_over || []).map(b => [ms(b.from), b.to ? ms(b.to) : end, 'the machine had too little processor time']), marks: pins(ch, -1).slice(1), label: 'Running attempts' + (ch.length ? ' and their limit, with ' + ch.length + ' changes' : '') });
     }
