@@ -22,10 +22,7 @@ const (
 // concurrent use.
 func (c *Client) Models(ctx context.Context) ([]string, error) {
 	listing := *c
-	for _, path := range []string{"/chat/completions", "/messages"} {
-		listing.url = strings.TrimSuffix(listing.url, path)
-	}
-	listing.url += "/models"
+	listing.url = c.root() + "/models"
 	if _, ok := c.api.(messages); ok {
 		listing.url += "?limit=1000"
 	}
@@ -59,4 +56,13 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	return names, err
+}
+
+// root is the URL of the API.
+func (c *Client) root() string {
+	url := c.url
+	for _, path := range []string{"/chat/completions", "/messages"} {
+		url = strings.TrimSuffix(url, path)
+	}
+	return url
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Model makes requests to one endpoint. It is safe for concurrent use. [Client] is one;
@@ -137,6 +138,7 @@ const (
 	Done                  // a block is whole: Index, Block
 	Stop                  // the answer is whole: StopReason, Usage, Extra
 	Cut                   // the answer breaks off within a block: Index, Block as far as it has come. An error follows
+	Waits                 // before Start, any number of times: the request waits for a batch. Batch, Within
 )
 
 // String is the kind's name.
@@ -152,6 +154,8 @@ func (k Kind) String() string {
 		return "stop"
 	case Cut:
 		return "cut"
+	case Waits:
+		return "waits"
 	}
 	return "unknown"
 }
@@ -166,6 +170,10 @@ type Event struct {
 	// RequestID is the provider's, from the headers; "": it sent none.
 	RequestID string
 	Model     string // the one that answers
+	// Batch is the batch that the request is in; "": it was not submitted yet.
+	Batch string
+	// Within is the time in which the next event comes; 0: it does not say.
+	Within time.Duration
 	// StopReason is in the words of the Messages API: end_turn, tool_use, max_tokens,
 	// stop_sequence, refusal, pause_turn, or one that is new.
 	StopReason string
@@ -186,5 +194,6 @@ type Usage struct {
 	CacheWrite int
 	CacheHour  int             // part of CacheWrite: what is kept for an hour
 	Reasoning  int             // part of Output
+	Batched    bool            // the answer came by an API of batches, which has other prices
 	Raw        json.RawMessage // as the API sent it
 }

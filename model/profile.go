@@ -68,11 +68,17 @@ type Price struct {
 	CacheWrite float64 `json:"cacheWrite"`
 	// CacheHour is for what is kept in the cache for an hour; 0: twice Input, as Anthropic has it.
 	CacheHour float64 `json:"cacheHour,omitempty"`
+	// Batch is the part of these prices that an API of batches takes; 0: 0.5, as Anthropic and
+	// OpenAI have it.
+	Batch float64 `json:"batch,omitempty"`
 }
 
 // Cost is what an answer costs, in US dollars.
 func (p Price) Cost(u Usage) float64 {
-	const million = 1e6
+	million := 1e6
+	if u.Batched {
+		million /= cmp.Or(p.Batch, 0.5)
+	}
 	return float64(u.Input)/million*p.Input + float64(u.Output)/million*p.Output +
 		float64(u.CacheRead)/million*p.CacheRead + float64(u.CacheWrite-u.CacheHour)/million*p.CacheWrite +
 		float64(u.CacheHour)/million*cmp.Or(p.CacheHour, 2*p.Input)
@@ -106,7 +112,7 @@ func ReadProfiles(r io.Reader) (*Profiles, error) {
 			return nil, fmt.Errorf("read the profiles of models: models[%d].match is %q, which is no pattern", i, m.Match)
 		case m.Window < 0 || m.MaxOutput < 0:
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative number of tokens", i, m.Match)
-		case m.Price != nil && min(m.Price.Input, m.Price.Output, m.Price.CacheRead, m.Price.CacheWrite, m.Price.CacheHour) < 0:
+		case m.Price != nil && min(m.Price.Input, m.Price.Output, m.Price.CacheRead, m.Price.CacheWrite, m.Price.CacheHour, m.Price.Batch) < 0:
 			return nil, fmt.Errorf("read the profiles of models: models[%d] (%s) has a negative price", i, m.Match)
 		}
 	}

@@ -47,6 +47,15 @@ func Say(blocks ...model.Block) *Answer { return &Answer{Blocks: blocks} }
 
 // render makes the events of the answer, with those faults that are the model's own.
 func (a *Answer) render(r *Request, f *Fault) [][]byte {
+	said := a.said(r, f)
+	if r.API == "openai" {
+		return said.chat(r)
+	}
+	return said.messages(r)
+}
+
+// said is the answer with all that the script leaves out, and those faults that are the model's own.
+func (a *Answer) said(r *Request, f *Fault) *Answer {
 	said := *a
 	said.Blocks = nil
 	first := ""
@@ -75,10 +84,7 @@ func (a *Answer) render(r *Request, f *Fault) [][]byte {
 	if u := said.Usage; u.Input+u.Output+u.CacheRead+u.CacheWrite == 0 {
 		said.Usage = model.Usage{Input: 10, Output: 5}
 	}
-	if r.API == "openai" {
-		return said.chat(r)
-	}
-	return said.messages(r)
+	return &said
 }
 
 type object map[string]any

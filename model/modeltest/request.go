@@ -20,6 +20,7 @@ type Request struct {
 	User     string          // who asks: for a session, its id; "": it is not said
 	Tools    []string        // names, in their order
 	Messages []model.Message // without the system prompt. Blocks have no Origin
+	Batch    string          // in which it came; "": by itself
 }
 
 // Last is the last message.

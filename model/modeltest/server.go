@@ -26,12 +26,18 @@ type Server struct {
 	Script func(r *Request) *Answer
 	// Fault returns the fault of a request, or nil. A nil Fault means no faults.
 	Fault func(r *Request) *Fault
-	Clock session.Clock    // nil: the time of this process
-	Exec  session.Executor // nil: goroutines
+	// BatchTakes is how long a batch takes; 0: it is over when it is there.
+	BatchTakes time.Duration
+	// BatchFault returns the fault of the n-th batch, from 1, or nil. A nil BatchFault means no faults.
+	BatchFault func(n int) *BatchFault
+	Clock      session.Clock    // nil: the time of this process
+	Exec       session.Executor // nil: goroutines
 
 	mu       sync.Mutex
 	requests []*Request
 	open     int
+	batches  []*batch
+	files    []string // that were uploaded for batches
 }
 
 // Anthropic returns a client of the server that speaks the Messages API. AfterFunc of c is the
@@ -98,6 +104,9 @@ func (s *Server) wait(ctx context.Context, d time.Duration) error {
 
 // RoundTrip implements http.RoundTripper.
 func (s *Server) RoundTrip(in *http.Request) (*http.Response, error) {
+	if resp, err, is := s.aboutBatches(in); is {
+		return resp, err
+	}
 	r, err := s.take(in)
 	if err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ var layers = [...][]string{
 	{"transcript"},
 	{"transcript/export", "transcript/store", "transcript/storetest"},
 	{"internal/kernel"},
-	{"internal/confine", "internal/osproc", "internal/mcpclient", "model/modeltest"},
+	{"internal/confine", "internal/osproc", "internal/mcpclient", "model/modeltest", "model/batch"},
 	{"agent"},
 	{"agent/backend", "agent/scripted"},
 	{"acp/acpclient", "agent/cloud", "agent/embedded"},
