@@ -35,6 +35,11 @@ type Live struct {
 	// NewServer makes a server of mcp_set_servers. It returns old if that has the same
 	// configuration; old is nil if no server has that name. If NewServer is nil, such a server fails.
 	NewServer func(name string, c protocol.MCPServerConfig, old MCPServer) (MCPServer, error)
+	// Continues is asked with the first message of a session that was resumed, if an earlier life of
+	// the agent ended while the model was asked and no call of a tool is open. If it reports true,
+	// the message is not part of the conversation: it only has the agent make that request again
+	// ([Turn.Continues]). nil: each message is.
+	Continues func() bool
 }
 
 // ModelMessage is a message of a real model, when it begins.

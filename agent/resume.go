@@ -145,6 +145,12 @@ func (e *engine) rerun() {
 	e.startTurn()
 }
 
+// continues reports whether a message only has the agent continue the turn that was cut off.
+func (e *engine) continues(msg *message) bool {
+	live := e.cfg.Live
+	return live != nil && live.Continues != nil && e.mem.cut && len(e.mem.dangling) == 0 && msg.query && msg.origin == nil && live.Continues()
+}
+
 // answerOpen adds a result for each call without one: without them no provider takes the
 // conversation.
 func (e *engine) answerOpen() {

@@ -23,6 +23,7 @@ type Turn struct {
 	opened     bool            // system/init was written
 	stopActive bool            // a Stop hook has blocked once
 	cut        bool            // an interrupt met an open tool call
+	continues  bool            // it is the rest of one that an earlier life has begun
 	apiError   bool            // the result is an error of a real model's API, or of its structured output
 	output     json.RawMessage // the structured output; nil before it is given
 }
@@ -48,6 +49,10 @@ func (t *Turn) Index() int { return t.e.results }
 // Task returns the background task whose end started the turn; nil if the host started
 // it.
 func (t *Turn) Task() *Task { return t.msg.origin }
+
+// Continues reports whether the turn is the rest of one that an earlier life of the agent has begun:
+// the model is asked what it was asked then ([Live.Continues]).
+func (t *Turn) Continues() bool { return t.continues }
 
 func (t *Turn) denied(c *call) {
 	name := c.Name
@@ -80,6 +85,7 @@ func (t *Turn) play() error {
 	e.session.prompt = e.ids.uuid()
 	e.setStateOnce("running")
 	_, compact := t.Compacts()
+	t.continues = !compact && e.continues(t.msg)
 	var answers []HookAnswer
 	if t.msg.query && !compact { // a command, or a line for the history, is not a prompt
 		var err error
@@ -95,13 +101,18 @@ func (t *Turn) play() error {
 			return t.blocked(a)
 		}
 	}
-	if compact && t.msg.query && e.cfg.Live != nil { // its lines follow, behind the boundary
+	switch {
+	case t.continues:
+		e.mem.cut = false
+	case compact && t.msg.query && e.cfg.Live != nil: // its lines follow, behind the boundary
 		e.mend(t.msg)
-	} else {
+	default:
 		e.recordPrompt(t.msg)
 	}
 	for _, a := range answers {
-		t.remind(notesOf("UserPromptSubmit", "", a))
+		if !t.continues { // the model was asked with what hooks had to add
+			t.remind(notesOf("UserPromptSubmit", "", a))
+		}
 	}
 	if err := t.stored(false); err != nil {
 		return err

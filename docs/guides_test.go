@@ -34,7 +34,7 @@ var guides = []string{"../README.md", "getting-started.md", "migration.md", "dep
 func exportData(t *testing.T) map[string]string {
 	t.Helper()
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}"}
-	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "agent/embedded", "agent/embedded/demo", "model", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export", "transcript/store", "transcript/storetest"} {
+	for _, p := range []string{"sdk", "runtime", "policy", "supervisor", "agent/scripted", "agent/embedded", "agent/embedded/demo", "model", "model/batch", "protocol/tools", "protocol/view", "simtests", "inspect", "fleet", "transcript", "transcript/export", "transcript/store", "transcript/storetest"} {
 		args = append(args, module+"/"+p)
 	}
 	args = append(args, "log", "os/signal", "testing", "testing/synctest", "github.com/stretchr/testify/require")

@@ -251,6 +251,9 @@ func (r *runner) configure(ctx context.Context, a *attempt) error {
 		env[name] = value
 	}
 	env[r.marker] = "1"
+	if r.job.Deferred && a.mode == modeResume {
+		env[continues] = "1"
+	}
 	o.Env = env
 	if name := backendName(o); name == claude.Name || name == embedded || o.MaxBudgetUSD.Or(0) > 0 {
 		if usd := leastUSD(a.usd, o.MaxBudgetUSD.Or(0)); usd > 0 {
@@ -259,6 +262,14 @@ func (r *runner) configure(ctx context.Context, a *attempt) error {
 	}
 	return nil
 }
+
+const (
+	// continues has a session of the embedded agent that is resumed make the request again that it had
+	// made before, and leave the message out.
+	continues = "TROUPE_EMBEDDED_CONTINUES"
+	// waitsWithin is how often a session that waits for a batch says so, at least.
+	waitsWithin = 10 * time.Minute
+)
 
 // ports is how many ports a slot has for itself, from firstPort on.
 const (

@@ -234,6 +234,10 @@ func (r *runner) note(a *attempt, m sdk.Message) *sdk.ResultMessage {
 	case *protocol.APIRetryMessage:
 		a.sent = r.clock.Now() // the agent asks again after this
 		r.sees(a, m.ErrorStatus, m.Error, 0)
+	case *sdk.UnknownMessage:
+		if m.Subtype == "request_deferred" {
+			r.doing(a, "waiting for a batch")
+		}
 	case *sdk.UserMessage:
 		a.sent = r.clock.Now()
 		a.heard(m)

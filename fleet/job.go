@@ -54,7 +54,15 @@ type Job struct {
 	// limit.
 	Attended bool
 
-	// Concurrency is how many attempts run at the same time. Default: 0, which is 4.
+	// Deferred is for sessions whose model answers late, for half the price: the backend is the embedded
+	// agent with a model of package model/batch. Concurrency is then how many sessions are open, since
+	// their requests are submitted together; most of them wait. A session that is resumed makes the
+	// request that it had made before, byte for byte, in place of the note that it was interrupted, so
+	// that the answer is paid once. A task with which hosts have died does not start alone. Timeouts and
+	// budgets of time include the waits. Default: false.
+	Deferred bool
+	// Concurrency is how many attempts run at the same time. Default: 0, which is 4, and 256 of a
+	// Deferred job.
 	Concurrency int
 	// Pace adapts how many attempts run at the same time, in place of Concurrency, which must
 	// be 0. nil: Concurrency.
@@ -279,6 +287,7 @@ func (e *TaskError) Error() string {
 
 const (
 	defaultConcurrency = 4
+	deferredSessions   = 256
 	defaultAttempts    = 3
 	startsPerAttempt   = 3
 	defaultQueueGrace  = 10 * time.Second
@@ -290,7 +299,9 @@ func (j *Job) withDefaults() {
 		j.ID = "job"
 	}
 	if j.Concurrency <= 0 && j.Pace == nil {
-		j.Concurrency = defaultConcurrency
+		if j.Concurrency = defaultConcurrency; j.Deferred {
+			j.Concurrency = deferredSessions
+		}
 	}
 	if j.Attempts <= 0 {
 		j.Attempts = defaultAttempts
@@ -351,6 +362,12 @@ func (j *Job) check() error {
 		case d.Floor > d.Start || d.Start > d.Ceiling:
 			add("Pace", fmt.Sprintf("has the floor %d, the start %d and the ceiling %d", d.Floor, d.Start, d.Ceiling), "raise them in this order")
 		}
+	}
+	if j.Deferred && backendName(j.Options) != embedded {
+		add("Deferred", "is for the embedded agent, which alone can wait for a batch", "set Options.Backend to embedded.New, with a model of package model/batch")
+	}
+	if limit := j.Options.Limits.Stall; j.Deferred && limit > 0 && limit < waitsWithin {
+		add("Options.Limits.Stall", fmt.Sprintf("is %v, and a session that waits for a batch says so every %v at most", limit, waitsWithin), "raise it, or leave it out")
 	}
 	if j.Queue == nil && (j.Files != nil || j.Worker != "" || j.Share != "") {
 		add("Files", ", Worker and Share have no use without Queue", "set Queue, or leave them out")

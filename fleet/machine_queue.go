@@ -74,7 +74,7 @@ func (m *machine) first() *node {
 
 // lets reports whether nothing but the account keeps a task from its start.
 func (m *machine) lets(now time.Time, n *node) bool {
-	return m.outages.lets(now) && (len(m.running) == 0 || !n.suspect() && !m.single)
+	return m.outages.lets(now) && (len(m.running) == 0 || m.rules.deferred || !n.suspect() && !m.single)
 }
 
 // suspects is how many hosts in a row have to die while a task runs until it runs alone.
@@ -94,7 +94,7 @@ func (m *machine) quarantines(n *node, counted int) string {
 	switch {
 	case counted >= m.rules.starts:
 		return fmt.Sprintf("it was started %s without an end", shown.Count(counted, "time"))
-	case n.deaths >= m.rules.starts && n.alone:
+	case n.deaths >= m.rules.starts && n.alone && !m.rules.deferred:
 		return fmt.Sprintf("the host died %s in a row while it ran, the last time while it ran alone", shown.Count(n.deaths, "time"))
 	}
 	return ""

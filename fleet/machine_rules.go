@@ -46,6 +46,7 @@ type rules struct {
 	grace       time.Duration
 	affinity    time.Duration
 	subagents   Subagents
+	deferred    bool      // sessions wait for batches, so that many tasks run when a host dies
 	onAccept    bool      // something runs after a task was accepted
 	unsampled   int       // tasks that Job.Sample leaves for later
 	source      bool      // tasks are asked for

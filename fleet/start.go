@@ -65,7 +65,7 @@ func start(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) (*Handle,
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
 		backoff: job.Backoff, rand: e.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0), patience: job.patience(),
 		account: account, began: began, worker: e.worker, share: job.Share, host: hostName(), grace: job.QueueGrace, affinity: job.Affinity, subagents: job.subagents(), onAccept: job.OnAccept != "",
-		unsampled: unsampled, source: tasks != nil, fence: found.fence, wake: b,
+		unsampled: unsampled, deferred: job.Deferred, source: tasks != nil, fence: found.fence, wake: b,
 		parked: found.parked.Until,
 	})
 	if job.Pace != nil {

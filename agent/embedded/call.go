@@ -214,6 +214,8 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 				a.stop, a.whole = e.StopReason, true
 			case model.Cut:
 				a.half, a.inside = e.Block, true
+			case model.Waits:
+				t.waits(l, e)
 			case model.Delta:
 			}
 			if e.Raw != nil {
@@ -230,6 +232,18 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 		}
 	}
 	return &a, nil
+}
+
+// waits says that the request waits for a batch, so that the session is not taken for one that
+// stands still. A sub-agent's is a call of a tool, which may take long. The log has where the shell
+// is, for a later life that makes the same request.
+func (t *talk) waits(l *agent.Lane, e *model.Event) {
+	if t.up == nil {
+		if dir := t.hands.dir(); dir != cmp.Or(t.log.shell, t.hands.root) {
+			l.Attach(shellDir, agent.Object{"dir": dir})
+		}
+		l.System("request_deferred", agent.Object{"batch": e.Batch, "within_ms": e.Within.Milliseconds()})
+	}
 }
 
 // stream makes a request, and gives its events.

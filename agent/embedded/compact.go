@@ -322,6 +322,8 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte, done *attempts) (*answer,
 				l.Spend(t.countAside(r.Model, &e.Usage))
 			case model.Cut:
 				a.half, a.inside = e.Block, true
+			case model.Waits:
+				t.waits(l, e)
 			case model.Delta:
 			}
 		}

@@ -45,6 +45,7 @@ const (
 	newMode      = "troupe_mode"         // plan mode has begun, or has ended
 	knownFiles   = "troupe_files"        // what the model knows of files
 	leftOut      = "troupe_left_out"     // old results are left out, to save room
+	shellDir     = "troupe_shell"        // where the shell is while the model is asked
 	serverTools  = "troupe_mcp_tools"    // the tools of the agent's MCP servers
 )
 
@@ -78,6 +79,8 @@ func (l *log) attached(raw json.RawMessage, uuid string) {
 		l.leaveOut(a.Results, a.Text)
 	case surroundings:
 		l.surroundings, l.date = a.Text, a.Date
+	case shellDir:
+		l.shell = a.Dir
 	case serverTools:
 		l.servers = a.Servers
 	case knownFiles:

@@ -82,6 +82,20 @@ func (h *hands) directories() []string {
 	return h.added
 }
 
+// goBack has the shell begin where it was in an earlier life; "": where it is. It reports whether that
+// is still there.
+func (h *hands) goBack(dir string) bool {
+	if dir == "" {
+		return true
+	}
+	info, err := os.Stat(dir)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	h.move(dir)
+	return true
+}
+
 // add sets which directories answers have added to the options'.
 func (h *hands) add(dirs []string) {
 	all := append(slices.Clip(h.options), followed(dirs)...)

@@ -38,6 +38,7 @@ type log struct {
 	plan     bool                             // the conversation says that plan mode is active
 	planFile string                           // and that this is the file with the plan
 	cwd      string                           // of the shell, as the model knows it; "": where it began
+	shell    string                           // where the shell was while the model was asked; "": where it began
 	takes    func(kind model.BlockKind) bool  // what the model reads; nil: anything
 	knows    func(path string, content known) // gets what the model knows of files; may be nil
 
@@ -58,6 +59,7 @@ type resumption struct {
 	latest bool   // it is the last one of the directory
 	at     string // uuid of the last line; "": all lines
 	drops  string // uuid of the prompt whose turn is all that may be cut off; "": anything
+	goesOn bool   // the model is asked what it was asked before
 }
 
 // Load implements [agent.History]: it reads the session that is resumed. The path has the id
@@ -74,6 +76,9 @@ func (l *log) Load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.from.goesOn {
+		content = uninterrupted(content)
+	}
 	l.loaded = path
 	for line := range bytes.Lines(content) {
 		if id := l.fold(line); id != "" {
@@ -82,6 +87,29 @@ func (l *log) Load(path string) ([]byte, error) {
 	}
 	return content, nil
 }
+
+// uninterrupted are the lines without the one that says that a request was interrupted, if it is the last one.
+func uninterrupted(content []byte) []byte {
+	from, to := 0, 0
+	var last record
+	at := 0
+	for line := range bytes.Lines(content) {
+		var r record
+		if protocol.Unmarshal(line, &r) == nil && r.UUID != "" && !r.Sidechain {
+			from, to, last = at, at+len(line), r
+		}
+		at += len(line)
+	}
+	blocks := blocksOf(last.Message.Content)
+	if last.Type != "user" || last.Prompt != "" || len(blocks) != 1 || blocks[0].Text != "[Request interrupted by user]" {
+		return content
+	}
+	return slices.Concat(content[:from], content[to:])
+}
+
+// goesOn reports whether the model was asked something that it has not answered, and which is asked
+// once more.
+func (l *log) goesOn() bool { return l.from.goesOn && len(l.user) > 0 && len(l.answer) == 0 }
 
 // load reads a file of the directory.
 func load(dir, path string, d disk) ([]byte, error) {

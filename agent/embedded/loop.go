@@ -44,8 +44,12 @@ func (t *talk) turn(turn *agent.Turn) error {
 	if instructions, is := turn.Compacts(); is {
 		return t.command(turn, instructions)
 	}
-	t.remindOfDate(turn.Lane)
-	t.remindOfMove(turn.Lane)
+	if !turn.Continues() {
+		t.remindOfDate(turn.Lane)
+		t.remindOfMove(turn.Lane)
+	} else if !t.hands.goBack(t.log.shell) { // else the request is the one that was made before, to the byte
+		t.remindOfMove(turn.Lane)
+	}
 	t.remindOfPlan(turn.Lane)
 	return t.loop(turn.Lane)
 }

@@ -61,6 +61,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	}
 	dir := folder(p.cfg.Dir, l.Getenv)
 	from := resumption{at: lastOf(l.Args, "--resume-session-at="), drops: lastOf(l.Args, "--resume-drops-turn=")}
+	from.goesOn = l.Getenv(goesOnEnv) == "1"
 	if from.latest = slices.Contains(l.Args, "--continue") && lastOf(l.Args, "--resume=") == ""; from.latest {
 		id := latest(filepath.Join(dir, filepath.Dir(fileOf(l.Dir, ""))))
 		l.Args = append(l.Args, "--resume="+cmp.Or(id, "none"))
@@ -117,7 +118,8 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
 		Live: &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) },
-			Servers: own.of(p.servers, l.Getenv), NewServer: own.replace, KnownTools: func(name string) []json.RawMessage { return t.log.servers[name] }},
+			Continues: t.log.goesOn,
+			Servers:   own.of(p.servers, l.Getenv), NewServer: own.replace, KnownTools: func(name string) []json.RawMessage { return t.log.servers[name] }},
 		Init: info, Initialize: more,
 	})}
 }
@@ -241,7 +243,7 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 	h.options = addedDirs(l.Args)
 	h.add(nil)
 	for _, kv := range l.Env {
-		if name, _, _ := strings.Cut(kv, "="); !private(name) && name != readsState && name != checkpointing {
+		if name, _, _ := strings.Cut(kv, "="); !private(name) && name != readsState && name != checkpointing && name != goesOnEnv {
 			h.env = append(h.env, kv)
 		}
 	}
@@ -252,6 +254,10 @@ func newHands(l agent.Launch, seams backend.Seams, private func(variable string)
 // readsState tells the agent, and not its commands, that the host reads frames about the
 // session's state.
 const readsState = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+
+// goesOnEnv has a session that is resumed make the request again that it had made before, so that a
+// batch which has the answer is found. Package fleet sets it.
+const goesOnEnv = "TROUPE_EMBEDDED_CONTINUES"
 
 // ofCommands is what the environment of commands has besides that of the session: that they
 // are an agent's, and nothing that waits for a person.

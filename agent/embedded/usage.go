@@ -154,6 +154,9 @@ func usageOf(u *model.Usage) agent.Object {
 	o := startUsage(u)
 	o["server_tool_use"] = agent.Object{"web_search_requests": 0, "web_fetch_requests": 0}
 	o["service_tier"], o["speed"], o["inference_geo"], o["iterations"] = "standard", "standard", "", []any{}
+	if u.Batched {
+		o["service_tier"] = "batch"
+	}
 	o["cache_creation"] = agent.Object{"ephemeral_5m_input_tokens": u.CacheWrite - u.CacheHour, "ephemeral_1h_input_tokens": u.CacheHour}
 	o["output_tokens_details"] = agent.Object{"thinking_tokens": u.Reasoning}
 	return o

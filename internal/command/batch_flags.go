@@ -61,6 +61,7 @@ func taskFlags() []flagSpec {
 func limitFlags() []flagSpec {
 	return []flagSpec{
 		{name: "concurrency", short: "j", arg: "N|auto", help: "how many tasks run at the same time; auto: as many as the model's API takes, from 2 on; default: 4", set: setConcurrency},
+		{name: "deferred", help: "the model answers within a day, for half the price: requests of all tasks are submitted together (--agent embedded, with Anthropic or OpenAI); -j is then how many sessions are open, default: 256", set: on(func(s *settings) *bool { return &s.batch.job.Deferred })},
 		{name: "max-park", arg: "TIME", help: "the longest wait for the next window of a subscription that is spent; 0: none, the job stops; default: 26h", set: func(s *settings, v string) error {
 			if v == "0" {
 				s.batch.job.MaxPark = -1

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent/embedded"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/model/batch"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -59,7 +61,12 @@ func (s *settings) embed(getenv func(string) string) error {
 		return &usageError{fmt.Sprintf("the price of %s is not known, so a budget in US dollars would never be spent", ref.Model), "limit the turns with --max-turns"}
 	}
 	s.agent, s.opts.Model = embedded.Name, ref.Model
-	s.opts.Backend = embedded.New(embedded.Config{Model: model.Open(ref, c, known), Name: ref.Model, Profiles: known})
+	client := model.Open(ref, c, known)
+	cfg := embedded.Config{Model: client, Name: ref.Model, Profiles: known}
+	if job := &s.batch.job; job.Deferred {
+		cfg.Model = batch.New(batch.Config{Model: client, Dir: filepath.Join(job.Out, "batches")})
+	}
+	s.opts.Backend = embedded.New(cfg)
 	s.endpoint, s.key = ref.URL, variable
 	return nil
 }

@@ -50,6 +50,7 @@ func localFlags() []string {
 func refusedFlags() map[string]string {
 	worker := "say it to troupe worker: it is a limit of a machine"
 	return map[string]string{
+		"deferred":    "run the job without --nats: its requests are submitted by one program",
 		"concurrency": worker, "starts-per-second": worker, "max-memory": worker, "min-free-disk": worker,
 		"resume": "--attach JOB goes on with a job", "estimate": "run the samples without --nats",
 	}
