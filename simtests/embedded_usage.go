@@ -29,7 +29,7 @@ func (m *mind) ends(in *frame, subtype string) (wrong []string) {
 			delete(m.uses, id)
 			continue
 		}
-		if !in.IsError {
+		if !in.IsError || in.Terminal == "aborted_tools" { // an interrupt gives each call a result
 			wrong = append(wrong, fmt.Sprintf("results: the turn of %s ends, and the call %s has no result", m.lane, id))
 		}
 		delete(m.uses, id) // it is over with the turn
