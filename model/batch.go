@@ -32,7 +32,7 @@ type Batch struct {
 	Created time.Time // by the clock of the endpoint
 	Total   int       // requests; 0: it has not counted them yet
 	Over    bool      // its answers can be read
-	// Err is why the endpoint has refused the batch as a whole, once it is over; nil: it has not.
+	// Err is why the endpoint has refused the batch as a whole, once it is over; nil if it has not.
 	Err   *Error
 	files []string // with its answers
 }

@@ -148,11 +148,11 @@ func (s *settings) checkBatch() (string, error) {
 		return "", fmt.Errorf("%s has no journal to go on with; leave --resume out", job.Out)
 	}
 	var b strings.Builder
-	atATime := strconv.Itoa(cmp.Or(job.Concurrency, 4))
+	many := strconv.Itoa(atATime(job))
 	if job.Pace != nil {
-		atATime = "2 and more"
+		many = "2 and more"
 	}
-	fmt.Fprintf(&b, "%s for %s, %s at a time; results go to %s\n", shown.Count(len(job.Tasks), "task"), s.agent, atATime, job.Out)
+	fmt.Fprintf(&b, "%s for %s, %s at a time; results go to %s\n", shown.Count(len(job.Tasks), "task"), s.agent, many, job.Out)
 	for i := range job.Tasks {
 		t := &job.Tasks[i]
 		after := ""

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/estimate"
 )
 
@@ -40,7 +41,7 @@ func (s *settings) estimateText(e estimate.Estimate) string {
 	row("read from the cache", e.CacheRead, amount)
 	row("time of the agents", e.Seconds, seconds)
 	if job.Pace == nil {
-		n := cmp.Or(job.Concurrency, defaultTasksAtOnce)
+		n := atATime(job)
 		likely, low, high := e.Elapsed(n)
 		fmt.Fprintf(&b, "  %-20s %s", fmt.Sprintf("elapsed, %d at a time", n), rounded(likely))
 		if e.Samples > 1 && e.Samples < e.Tasks {
@@ -57,8 +58,14 @@ func (s *settings) estimateText(e estimate.Estimate) string {
 	return b.String()
 }
 
-// defaultTasksAtOnce is the default of --concurrency.
-const defaultTasksAtOnce = 4
+// atATime is how many tasks of a job without a pace run at the same time.
+func atATime(job *fleet.Job) int {
+	const usual, deferred = 4, 256
+	if job.Deferred {
+		return cmp.Or(job.Concurrency, deferred)
+	}
+	return cmp.Or(job.Concurrency, usual)
+}
 
 // amount is a number of things, with three digits.
 func amount(v float64) string {

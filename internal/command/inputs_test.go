@@ -121,3 +121,15 @@ func TestPolicyOfABatch(t *testing.T) {
 	assert.Equal(t, exitUsage, w.run("batch", tasks, "-a", "scripted", "--dry-run"))
 	assert.Contains(t, w.err.String(), "/no/such")
 }
+
+// A deferred job is one of the embedded agent, and has many sessions.
+func TestADeferredBatch(t *testing.T) {
+	t.Parallel()
+	tasks := taskFile(t, "t.jsonl", `{"prompt":"x"}`)
+	w := newWorld()
+	assert.Equal(t, exitOK, w.run("batch", tasks, "--model", "http://127.0.0.1:1/v1#m", "--deferred", "--dry-run", "--out", filepath.Join(t.TempDir(), "out")), w.err)
+	assert.Contains(t, w.out.String(), "1 task for embedded, 256 at a time")
+	w = newWorld()
+	assert.Equal(t, exitUsage, w.run("batch", tasks, "-a", "scripted", "--deferred", "--dry-run"))
+	assert.Contains(t, w.err.String(), "is for the embedded agent")
+}

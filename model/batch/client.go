@@ -70,7 +70,7 @@ type queue struct {
 type entry struct {
 	hash string
 	id   string  // in its batch
-	of   *batch  // nil: it is collected
+	of   *batch  // nil while it is collected
 	to   *waiter // nil: no caller waits
 	size int64
 }

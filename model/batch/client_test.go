@@ -165,7 +165,7 @@ func TestACallerThatLeaves(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong with batches, each request is worked on once and answered.
+// With each fault of a batch, each request is worked on once and answered.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	first := func(f *modeltest.BatchFault) func(int) *modeltest.BatchFault {

@@ -72,7 +72,7 @@ func (c *Client) load() error {
 	return nil
 }
 
-// read returns the batches that may be there, in the order of their submission. What is older than
+// read returns the batches that may be there, in the order of their submission. A line older than
 // since is dropped from the file, and so is a line that a death has cut off.
 func (s *store) read(since time.Time) ([]*batch, error) {
 	content, err := os.ReadFile(s.name)

@@ -170,7 +170,7 @@ func (c *Client) look(ctx context.Context, b *batch, others map[string]bool) (id
 	if err != nil || id != "" || c.Codec().Name() == "openai" { // which keeps tags
 		return id, false, err
 	}
-	// What is in a batch shows only once it is over.
+	// The requests of a batch show only once it is over.
 	for _, o := range like {
 		if !o.Over {
 			perhaps = true
@@ -204,7 +204,7 @@ func (c *Client) knows(id string) bool {
 }
 
 // Cancel ends what is collected and all batches whose answers were not read, also those of earlier
-// programs with the same Config.Dir: their requests fail. What the endpoint is working on may still
+// programs with the same Config.Dir: their requests fail. A request that the endpoint is working on may still
 // be answered, and is paid. The error joins those of the endpoint.
 func (c *Client) Cancel(ctx context.Context) error {
 	c.mu.Lock()
