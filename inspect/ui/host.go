@@ -13,7 +13,8 @@ import (
 
 func program() string { return filepath.Base(os.Args[0]) }
 
-// reportAge is how old a report may be: readers that ask at the same time share one.
+// reportAge is how old a report may be: readers that ask at the same time share one. That of many
+// sessions, each of which is asked, may be five times as old.
 const reportAge = time.Second
 
 // local is the runtime of this program.
@@ -25,11 +26,15 @@ type local struct {
 	turn chan struct{} // closed when the report that is being made is there; nil if no report is being made
 }
 
-// report describes the runtime, at most a second old.
+// report describes the runtime as it was a moment ago; see reportAge.
 func (l *local) report(ctx context.Context) (*inspect.Report, error) {
 	for {
 		l.mu.Lock()
-		if l.last != nil && l.rt.Clock().Now().Sub(l.last.Tree.At) < reportAge {
+		most := reportAge
+		if l.last != nil && len(l.last.Tree.Sessions) > sweepMany {
+			most *= 5
+		}
+		if l.last != nil && l.rt.Clock().Now().Sub(l.last.Tree.At) < most {
 			defer l.mu.Unlock()
 			return l.last, nil
 		}
