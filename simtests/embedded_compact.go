@@ -56,7 +56,7 @@ func (m *mind) sums(r *modeltest.Request) {
 		parts = append(parts, strings.ReplaceAll(string(msg), cacheMark, ""))
 	}
 	now := strings.Join(parts, ",")
-	head, _, _ := strings.Cut(strings.ReplaceAll(string(r.Body), cacheMark, ""), `"messages":`)
+	head := headOf(r)
 	edges := m.edges(r.User)
 	w := m.w
 	w.mu.Lock()

@@ -271,6 +271,16 @@ func (m *mind) origin(r *modeltest.Request) (from, session, agent string) {
 	return r.User, session, agent
 }
 
+// headOf is what precedes the messages of a request. An answer that is asked for in one piece, since its stream
+// broke off, differs in no more.
+func headOf(r *modeltest.Request) string {
+	head, _, _ := strings.Cut(strings.ReplaceAll(string(r.Body), cacheMark, ""), `"messages":`)
+	for _, member := range []string{`,"stream":true`, `,"stream_options":{"include_usage":true}`} {
+		head = strings.Replace(head, member, "", 1)
+	}
+	return head
+}
+
 // extends checks that the request begins with the one before of the session, or of the one
 // that it was forked from, and that in one process only the messages have changed.
 func (m *mind) extends(r *modeltest.Request) {
@@ -280,7 +290,7 @@ func (m *mind) extends(r *modeltest.Request) {
 	_ = json.Unmarshal(r.Body, &body) // the server has read it
 	plain := func(b []byte) string { return strings.ReplaceAll(string(b), cacheMark, "") }
 	now := strings.TrimSuffix(strings.TrimPrefix(plain(body.Messages), "["), "]")
-	head, _, _ := strings.Cut(plain(r.Body), `"messages":`)
+	head := headOf(r)
 	edges := m.edges(r.User)
 	w := m.w
 	w.mu.Lock()
