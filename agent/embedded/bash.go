@@ -156,7 +156,7 @@ var errTimedOut = errors.New("the command has timed out")
 func script(snapshot string) string {
 	const (
 		watch = "exec 3<&0 </dev/null; ((exec >/dev/null 2>&1; read -r -u 3; kill -KILL -- -$$) &); exec 3<&-; "
-		run   = `exec 2>&1; eval "$1" && pwd -P >|"$2"`
+		run   = `exec 2>&1; shopt -s expand_aliases; eval "$1" && pwd -P >|"$2"`
 	)
 	if snapshot == "" {
 		return watch + run

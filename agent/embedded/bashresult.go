@@ -158,7 +158,7 @@ func join(parts ...string) string {
 // silent reports whether the programs of a command print nothing when they succeed.
 func silent(command string) bool {
 	parts := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("|;&\n", r) })
-	return len(parts) > 0 && !slices.ContainsFunc(parts, func(part string) bool {
+	return strings.TrimSpace(command) != "" && !slices.ContainsFunc(parts, func(part string) bool {
 		words := strings.Fields(part)
 		return len(words) > 0 && !slices.Contains([]string{
 			"mv", "cp", "rm", "mkdir", "rmdir", "touch", "chmod", "chown", "chgrp", "ln", "cd", "export", "unset", "wait",

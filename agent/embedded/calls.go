@@ -29,6 +29,12 @@ func (t *talk) said(b *model.Block) json.RawMessage {
 	return t.box[i].said(b.Input, in)
 }
 
+// taken reports whether frames and the history have the value of a parameter that the model put
+// between quotes.
+func (t *tool) taken(param string) bool {
+	return t.name == "Bash" || t.name == "Read" && param == "offset" || t.name == "Edit" && param == "replace_all"
+}
+
 // said is an input as frames have it. One with something wrong stays as it is.
 func (t *tool) said(raw json.RawMessage, in agent.Object) json.RawMessage {
 	keys := keysOf(raw)
@@ -42,7 +48,7 @@ func (t *tool) said(raw json.RawMessage, in agent.Object) json.RawMessage {
 		switch {
 		case !there && p.otherwise != "":
 			keys, changed[p.name] = append(keys, p.name), json.RawMessage(p.otherwise)
-		case there && t.name == "Bash" && p.kind != "string" && v[0] == '"':
+		case there && t.taken(p.name) && p.kind != "string" && v[0] == '"':
 			changed[p.name] = in[p.name]
 		}
 	}

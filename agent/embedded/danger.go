@@ -100,7 +100,14 @@ func (d *danger) unread(text string) {
 			d.remove(remover, w, true)
 		}
 	}
+	if d.found == "" && slices.ContainsFunc([]string{"$(", "${", "(("}, func(begin string) bool { return strings.Contains(text, begin) }) {
+		d.found = unsure
+	}
 }
+
+// unsure is said of a script that cannot be parsed and in which an expansion begins, as observed on
+// Claude Code 2.1.329: hosts and tests read these words.
+const unsure = "Claude Code can't be sure it read this command the way the shell will, so it can't rule out a dangerous removal. Read the command, and don't go ahead if you can't tell what it does."
 
 func (d *danger) set(name string, values []string) {
 	if len(d.values[name]) < maxChoices {

@@ -22,12 +22,16 @@ type document struct {
 	content []byte // as it is stored
 	text    string // with LF at the ends of lines; a byte order mark is U+FEFF
 	wide    bool   // it is UTF-16LE
-	crlf    bool   // each line ends with CRLF
+	crlf    bool   // it is written with CRLF
 	mode    fs.FileMode
 	info    fs.FileInfo // when it was read
 }
 
 const bom = "\ufeff"
+
+// maxEndings are the bytes at the beginning of a file whose ends of lines count: a file is written
+// with CRLF if more lines there end so than with LF alone (observed on Claude Code 2.1.329).
+const maxEndings = 4096
 
 // open reads a document. refused says why the tools do not write such a file; "": they do.
 func (h *hands) open(u *spot, path string) (d *document, refused string, err error) {
@@ -49,8 +53,8 @@ func (h *hands) open(u *spot, path string) (d *document, refused string, err err
 	default:
 		d.text = string(content)
 	}
-	lines := strings.Count(d.text, "\n")
-	d.crlf = lines > 0 && strings.Count(d.text, "\r\n") == lines
+	head := d.text[:min(len(d.text), maxEndings)]
+	d.crlf = 2*strings.Count(head, "\r\n") > strings.Count(head, "\n")
 	d.text = strings.ReplaceAll(d.text, "\r\n", "\n")
 	return d, "", nil
 }

@@ -108,13 +108,15 @@ func (h *hands) planEdit(u *spot, in agent.Object) (*edited, string) {
 	}
 	e.old, e.next, e.given = match(d.text, old, next)
 	read, same := h.knows(e.path, d.content)
-	e.stale, e.unseen = read && !same, !read || !same || !h.seen(e.path, d.text, e.old)
+	e.stale, e.unseen = read && !same, !read || !same || !h.whole(e.path)
 	n := strings.Count(d.text, e.old)
 	switch {
 	case n == 0 && e.stale:
 		return nil, staleText
 	case n == 0:
 		return nil, "String to replace not found in file.\nString: " + old + escapeNote(old)
+	case n > 1 && !all && e.stale:
+		return nil, staleText
 	case n > 1 && !all:
 		return nil, fmt.Sprintf("Found %d matches of the string to replace, but replace_all is false. To replace all occurrences, set replace_all to true. To replace only one occurrence, please provide more context to uniquely identify the instance.\nString: %s", n, old)
 	}
@@ -229,8 +231,19 @@ func match(text, old, next string) (there, fitting, shown string) {
 			return other, escapedText(next, format), next
 		}
 	}
+	if other := longer.Replace(old); other != old && strings.Contains(text, other) {
+		return other, longer.Replace(next), longer.Replace(next)
+	}
 	return old, next, next
 }
+
+// longer are texts that a model may not be able to write as they are, by what it writes for them (as
+// of Claude Code 2.1.329, observed).
+var longer = strings.NewReplacer(
+	"<fnr>", "<function_results>", "<n>", "<name>", "</n>", "</name>", "<o>", "<output>", "</o>", "</output>", "<e>", "<error>", "</e>", "</error>",
+	"<s>", "<system>", "</s>", "</system>", "<r>", "<result>", "</r>", "</result>", "< META_START >", "<META_START>", "< META_END >", "<META_END>",
+	"< EOT >", "<EOT>", "< META >", "<META>", "< SOS >", "<SOS>", "\n\nH:", "\n\nHuman:", "\n\nA:", "\n\nAssistant:",
+)
 
 // straight is text with straight quotes, rune for rune.
 func straight(s string) string {

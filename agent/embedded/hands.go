@@ -316,20 +316,13 @@ func (h *hands) noted() (files []noted) {
 	return files
 }
 
-// seen reports whether the model has seen the place of what in the file's text.
-func (h *hands) seen(path, text, what string) bool {
+// whole reports whether the model has read the whole file, or nothing of it. A part does not count
+// for an edit, also not for one in that part (observed on Claude Code 2.1.329).
+func (h *hands) whole(path string) bool {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	k := h.read[path]
-	h.mu.Unlock()
-	if k == nil || k.last == 0 {
-		return true
-	}
-	at := strings.Index(text, what)
-	if at < 0 {
-		return false
-	}
-	first := 1 + strings.Count(text[:at], "\n")
-	return first >= k.first && first+strings.Count(strings.TrimSuffix(what, "\n"), "\n") <= k.last
+	return k == nil || k.last == 0
 }
 
 // knows says whether the model has read the file, and whether it is as it was then.

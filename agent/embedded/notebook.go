@@ -3,8 +3,10 @@ package embedded
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/agent-troupe/troupe/agent"
 )
@@ -100,6 +102,9 @@ func notebookResult(name string, content []byte) agent.ToolResult {
 		if c.ID == "" {
 			c.ID = fmt.Sprintf("cell-%d", i)
 		}
+		if c.size() > maxOutputs {
+			c.Outputs = []printed{{Type: "stream", Text: joined{fmt.Sprintf("Outputs are too large to include. Use Bash with: cat <notebook_path> | jq '.cells[%d].outputs'", i), true}}}
+		}
 		cells = append(cells, c.shown(language, t))
 	}
 	t.picture(nil)
@@ -108,6 +113,23 @@ func notebookResult(name string, content []byte) agent.ToolResult {
 		return agent.ToolResult{Content: "(Read completed with no output)", Structured: structured}
 	}
 	return agent.ToolResult{Content: t.blocks, Structured: structured}
+}
+
+// maxOutputs are the characters of a cell's outputs that are shown (observed).
+const maxOutputs = 10000
+
+// size is that of a cell's outputs.
+func (c *cell) size() (n int) {
+	for i := range c.Outputs {
+		structured, _ := c.Outputs[i].shown()
+		text, _ := structured["text"].(string)
+		n += len(utf16.Encode([]rune(text)))
+		if image, ok := structured["image"].(agent.Object); ok {
+			data, _ := image["image_data"].(string)
+			n += len(data)
+		}
+	}
+	return n
 }
 
 // shown is a cell as tool_use_result has it; t gets what the model reads.
@@ -196,5 +218,15 @@ func jsonProblem(content []byte) string {
 	case len(open) > 0:
 		return "Expected '" + string(open[len(open)-1]) + "'"
 	}
+	if word := wordAt.FindSubmatch(content); word != nil {
+		switch string(word[1]) {
+		case "true", "false", "null":
+		default:
+			return "Unexpected identifier \"" + string(word[1]) + "\""
+		}
+	}
 	return "Unexpected token"
 }
+
+// wordAt is a word at the beginning of a text.
+var wordAt = regexp.MustCompile(`^\s*([A-Za-z_$][\w$]*)`)
