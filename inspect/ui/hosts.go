@@ -239,7 +239,7 @@ func (p *pump) elsewhere(host string, e *inspect.Event) {
 // account is.
 func merged(all map[string]*inspect.Report, own *runtime.Tree) (t runtime.Tree, of []string) {
 	t = *own
-	of = make([]string, len(t.Accounts))
+	of = slices.Repeat([]string{""}, len(t.Accounts))
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		other := &all[id].Tree
 		t.DeadLetters += other.DeadLetters

@@ -413,7 +413,8 @@ func (h *clusterHost) Jobs(context.Context) (all []ui.Job, err error) {
 
 // Do implements [ui.Host].
 func (h *clusterHost) Do(ctx context.Context, c ui.Command) error {
-	w, what := h.w, ""
+	w := h.w
+	var what string
 	var err error
 	switch {
 	case c.Op == ui.Drain && h.id != clusterID:
