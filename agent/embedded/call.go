@@ -293,7 +293,7 @@ func (t *talk) blocks(l *agent.Lane, a *answer) {
 		l.Block(frameOf(&a.blocks[i]), more)
 	}
 	if t.first.frame.IsZero() {
-		t.first.frame = t.seams.Clock.Now()
+		t.first.frame, t.first.piece = t.seams.Clock.Now(), a.piece
 	}
 }
 

@@ -86,6 +86,7 @@ func add(to, u *model.Usage) {
 type firsts struct {
 	sent, event, frame time.Time // zero: not yet
 	usage              model.Usage
+	piece              bool // it came in one piece
 }
 
 // used is what the result of a turn says of it.
@@ -120,6 +121,9 @@ func (t *talk) answered(turn *agent.Turn) agent.Object {
 		"ttft_ms": f.event.Sub(t.began).Milliseconds(), "ttft_stream_ms": f.event.Sub(f.sent).Milliseconds(),
 		"first_content_frame_ms":     f.frame.Sub(t.began).Milliseconds(),
 		"first_request_input_tokens": f.usage.Input, "first_request_cache_read_input_tokens": f.usage.CacheRead,
+	}
+	if f.piece { // as observed
+		delete(o, "first_content_frame_ms")
 	}
 	if t.checking.over {
 		o["terminal_reason"], o["check_output"] = "check_failed", t.checking.failed

@@ -70,7 +70,7 @@ func Compare(c *Case, want, got *Observation) []Difference {
 	items("frames", wantAside, gotAside, note)
 	wantFrames, wantEvents, wantOrder := streams(wantFrames)
 	gotFrames, gotEvents, gotOrder := streams(gotFrames)
-	items("frames", wantFrames, gotFrames, note)
+	items("frames", wantFrames, ties.like("frames", wantFrames, gotFrames, note), note)
 	items("frames", wantEvents, gotEvents, note)
 	if same(wantFrames, gotFrames) && same(wantEvents, gotEvents) && wantOrder != gotOrder {
 		note(Difference{"frames.order", wantOrder, gotOrder})

@@ -57,6 +57,11 @@ func (t ties) value(channel string, want, got any, note func(Difference)) any {
 			note(Difference{channel + ".order_of_equal_times", shown(w), shown(g)})
 			return w
 		}
+		out := slices.Clone(g)
+		for i := range min(len(w), len(g)) {
+			out[i] = t.value(channel, w[i], g[i], note)
+		}
+		return out
 	case string:
 		w, _ := want.(string)
 		if t.same(strings.Split(w, "\n"), strings.Split(g, "\n")) {
