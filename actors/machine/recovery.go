@@ -351,12 +351,25 @@ func (m *Routing) known(t *Turn) {
 			return
 		}
 	}
+	shared := t.Alias
 	if err := m.goOnward(t, t.Done, false); err != nil {
 		m.turnOver(t, &session.RecoveryError{Problem: err.Error(), Err: m.Recovery.Reason.Err})
 	} else {
 		m.enter(t, TurnQueued)
+		m.together(t, shared)
 	}
 	m.writeOut()
+}
+
+// together has the messages that were in the turn of t go on with it again: another
+// process was given the message alias for all of them, which the agent has answered once.
+func (m *Routing) together(t *Turn, alias string) {
+	for i := range m.Turns {
+		if u := &m.Turns[i]; u != t && alias != "" && u.Alias == alias && u.Resend == Probe && u.State == TurnQueued {
+			u.Resend, u.Alias, u.Out, u.Done = Onward, t.Alias, t.Out, nil
+			m.recovered(u, session.SentNothing, "the agent had accepted it, in the turn of a message before it")
+		}
+	}
 }
 
 // probed takes note that the agent has begun with a message that was written again: it
@@ -416,15 +429,22 @@ func (m *Routing) expireProbe() {
 		return
 	}
 	r.Until = time.Time{}
-	for i := range m.Turns {
-		if t := &m.Turns[i]; t.probing() {
+	at := slices.IndexFunc(m.Turns, func(t Turn) bool { return t.probing() })
+	if at < 0 {
+		return
+	}
+	alias := m.Turns[at].Alias
+	for i := at; i < len(m.Turns); { // that of t, and those that share its message
+		if t := &m.Turns[i]; i == at || alias != "" && t.Alias == alias && t.Resend == Probe && t.State == TurnQueued {
 			const problem = "the agent did not say in time whether it knows the message"
 			m.turnOver(t, &session.RecoveryError{Problem: problem, Err: r.Reason.Err})
-			m.Facts.AgentRunning = true
-			m.writeOut()
-			return
+			at = -1
+		} else {
+			i++
 		}
 	}
+	m.Facts.AgentRunning = true
+	m.writeOut()
 }
 
 // goesOn reports whether a turn has its message in the process already, because it

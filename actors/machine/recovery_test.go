@@ -376,6 +376,53 @@ func TestContinueSeveral(t *testing.T) {
 	require.Equal(t, map[string]session.Sent{"one": session.SentContinuation, "two": session.SentNothing, "three": session.SentAgain}, sent)
 }
 
+// TestContinueSeveralAgain: messages that go on together after a process has died stay
+// together when the next one dies, too: the message that they share is written once to each.
+func TestContinueSeveralAgain(t *testing.T) {
+	t.Parallel()
+	t.Run("answered", func(t *testing.T) { t.Parallel(); continueSeveralAgain(t, false) })
+	t.Run("silent", func(t *testing.T) { t.Parallel(); continueSeveralAgain(t, true) })
+}
+
+func continueSeveralAgain(t *testing.T, silent bool) {
+	t.Helper()
+	b := newBench(t, true)
+	b.ready()
+	b.read(lifecycle("earlier", "completed"))
+	for _, id := range []string{"one", "two", "three"} {
+		b.send(id)
+	}
+	b.read(lifecycle("one", "started"), begin("one"), toolUse)
+	b.die(session.RecoverContinue)
+	b.ready()
+	b.read(lifecycle("one", "completed"))
+	b.read(lifecycle("two", "completed"))
+	first := b.m.Snapshot().Turns[0].Alias
+	b.read(lifecycle("three", "queued"), lifecycle(first, "started"), begin(first), toolUse)
+	b.die(session.RecoverContinue)
+	again := b.ready()
+	require.Len(t, again, 1)
+	require.Contains(t, again[0], first)
+	if silent {
+		b.now = b.now.Add(time.Minute)
+		require.Equal(t, []string{"three"}, lines(b.step(machine.TimerFired{})))
+		for _, id := range []string{"one", "two"} {
+			require.ErrorAs(t, over(b.all)[id], new(*session.RecoveryError), id)
+		}
+		return
+	}
+	out := lines(b.read(lifecycle(first, "completed")))
+	second := b.m.Snapshot().Turns[0].Alias
+	require.NotEqual(t, first, second)
+	require.Len(t, out, 2)
+	require.Contains(t, out[0], second)
+	require.Equal(t, "three", out[1])
+	b.read(lifecycle("three", "queued"), lifecycle(second, "started"), begin(second), resultOf(second))
+	require.Equal(t, map[string]error{"one": nil, "two": nil}, over(b.all))
+	b.read(lifecycle("three", "started"), begin("three"), resultOf("three"))
+	require.Equal(t, map[string]error{"one": nil, "two": nil, "three": nil}, over(b.all))
+}
+
 // TestContinueWithoutAWord: an agent that does not say whether it knows the message does
 // not hold up the session.
 func TestContinueWithoutAWord(t *testing.T) {
