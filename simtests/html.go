@@ -31,7 +31,8 @@ func timeline(test string, h history, o outcome) ([]byte, error) {
 		Unseeded          bool
 		Failures, Faults  []string
 		Events            []Event
-	}{template.CSS(style), template.JS(life), test, h.token(), o.hash, o.steps, o.unseeded, o.failures, o.fired, o.events})
+	}{template.CSS(style), template.JS(life), test, //nolint:gosec // both are files of package pages
+		h.token(), o.hash, o.steps, o.unseeded, o.failures, o.fired, o.events})
 	if err != nil {
 		return nil, fmt.Errorf("the template: %w", err)
 	}

@@ -231,19 +231,21 @@ func match(text, old, next string) (there, fitting, shown string) {
 			return other, escapedText(next, format), next
 		}
 	}
-	if other := longer.Replace(old); other != old && strings.Contains(text, other) {
-		return other, longer.Replace(next), longer.Replace(next)
+	if other := longer(old); other != old && strings.Contains(text, other) {
+		return other, longer(next), longer(next)
 	}
 	return old, next, next
 }
 
-// longer are texts that a model may not be able to write as they are, by what it writes for them (as
-// of Claude Code 2.1.329, observed).
-var longer = strings.NewReplacer(
-	"<fnr>", "<function_results>", "<n>", "<name>", "</n>", "</name>", "<o>", "<output>", "</o>", "</output>", "<e>", "<error>", "</e>", "</error>",
-	"<s>", "<system>", "</s>", "</system>", "<r>", "<result>", "</r>", "</result>", "< META_START >", "<META_START>", "< META_END >", "<META_END>",
-	"< EOT >", "<EOT>", "< META >", "<META>", "< SOS >", "<SOS>", "\n\nH:", "\n\nHuman:", "\n\nA:", "\n\nAssistant:",
-)
+// longer puts in texts that a model may not be able to write as they are, in place of what it writes
+// for them (as of Claude Code 2.1.329, observed).
+func longer(s string) string {
+	return strings.NewReplacer(
+		"<fnr>", "<function_results>", "<n>", "<name>", "</n>", "</name>", "<o>", "<output>", "</o>", "</output>", "<e>", "<error>", "</e>", "</error>",
+		"<s>", "<system>", "</s>", "</system>", "<r>", "<result>", "</r>", "</result>", "< META_START >", "<META_START>", "< META_END >", "<META_END>",
+		"< EOT >", "<EOT>", "< META >", "<META>", "< SOS >", "<SOS>", "\n\nH:", "\n\nHuman:", "\n\nA:", "\n\nAssistant:",
+	).Replace(s)
+}
 
 // straight is text with straight quotes, rune for rune.
 func straight(s string) string {

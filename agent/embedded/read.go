@@ -72,7 +72,7 @@ func (h *hands) readFile(ctx context.Context, u *spot, in agent.Object) agent.To
 	}
 	switch kind := imageKind(path); {
 	case kind != "":
-		return h.imageResult(path, kind, content)
+		return h.imageResult(path, content)
 	case strings.EqualFold(filepath.Ext(path), ".pdf"):
 		return h.pdfResult(ctx, name, path, str(in, "pages"), content)
 	case strings.EqualFold(filepath.Ext(path), ".ipynb"):

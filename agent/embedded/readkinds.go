@@ -52,7 +52,7 @@ func imageKind(path string) string {
 	return ""
 }
 
-func (h *hands) imageResult(path, kind string, content []byte) agent.ToolResult {
+func (h *hands) imageResult(path string, content []byte) agent.ToolResult {
 	if len(content) == 0 {
 		return failure("Image file is empty: %s", path)
 	}

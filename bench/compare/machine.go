@@ -23,7 +23,8 @@ type machine struct {
 func thisMachine() machine {
 	m := machine{System: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.System += " " + strings.TrimSpace(string(kernel))
+		release, _, _ := strings.Cut(strings.TrimSpace(string(kernel)), "-") // without what a distribution adds
+		m.System += " " + release
 	}
 	cpu, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
 	if found := regexp.MustCompile(`(?m)^model name\s*: (.*)$`).FindSubmatch(cpu); found != nil {

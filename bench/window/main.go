@@ -206,7 +206,7 @@ func request(ctx context.Context, url string) (*http.Response, error) {
 		return nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(r) //nolint:gosec // as above
 	if err != nil {
 		return nil, err
 	}
