@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
 
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
@@ -19,37 +18,53 @@ type Gate struct {
 	Why   string `json:"why,omitempty"` // the rule, or the reason that was given; at most 200 characters
 }
 
-// maxGates is how many decisions of a session are kept.
+// maxGates is how many calls of a session are kept, with what was decided.
 const maxGates = 32
 
-// gates are the last decisions about calls of a session.
-type gates struct {
-	mu   sync.Mutex
-	all  []gateOf // the oldest at next, once it is full
-	next int
-}
-
+// gateOf is what was decided about a call. It does not change: what is decided next about the
+// same call stands before it. A list takes no lock, which each permission would pay for.
 type gateOf struct {
 	call  string
 	asked string // what has sent the call to a person
 	Gate
+	before *gateOf // the one before it
+	n      int     // how many there are
+}
+
+// of returns the last decision about a call, or nil.
+func (g *gateOf) of(call string) *gateOf {
+	for ; g != nil; g = g.before {
+		if g.call == call {
+			return g
+		}
+	}
+	return nil
+}
+
+// last is the list with the last maxGates calls alone.
+func (g *gateOf) last() *gateOf {
+	var kept []*gateOf
+	for ; g != nil && len(kept) < maxGates; g = g.before {
+		if !slices.ContainsFunc(kept, func(k *gateOf) bool { return k.call == g.call }) {
+			kept = append(kept, g)
+		}
+	}
+	var list *gateOf
+	for i, k := range slices.Backward(kept) {
+		list = &gateOf{call: k.call, asked: k.asked, Gate: k.Gate, before: list, n: len(kept) - i}
+	}
+	return list
 }
 
 // Gate returns who has decided about a call of a tool, by the id of its ToolUseBlock. ok is false if no
 // gate of the host has: the agent's own rules let it run, or it was among the calls before the last
 // 32 that a gate has decided about.
 func (s *Session) Gate(call string) (g Gate, ok bool) {
-	all := s.gates.Load()
-	if all == nil {
+	found := s.gates.Load().of(call)
+	if found == nil || found.By == "" {
 		return Gate{}, false
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	at := slices.IndexFunc(all.all, func(g gateOf) bool { return g.call == call })
-	if at < 0 || all.all[at].By == "" {
-		return Gate{}, false
-	}
-	return all.all[at].Gate, true
+	return found.Gate, true
 }
 
 // note keeps a decision; change makes it of the last one about the same call.
@@ -57,24 +72,25 @@ func (s *Session) note(call string, change func(g *gateOf)) {
 	if call == "" {
 		return
 	}
-	all := s.gates.Load()
-	if all == nil {
-		s.gates.CompareAndSwap(nil, &gates{})
-		all = s.gates.Load()
+	for {
+		head := s.gates.Load()
+		next := gateOf{call: call}
+		if before := head.of(call); before != nil {
+			next = *before
+		}
+		change(&next)
+		next.Why = short(next.Why)
+		next.before, next.n = head, 1
+		if head != nil && head.n >= 2*maxGates {
+			next.before = head.last()
+		}
+		if next.before != nil {
+			next.n = next.before.n + 1
+		}
+		if s.gates.CompareAndSwap(head, &next) {
+			return
+		}
 	}
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	at := slices.IndexFunc(all.all, func(g gateOf) bool { return g.call == call })
-	switch {
-	case at >= 0:
-	case len(all.all) < maxGates:
-		at, all.all = len(all.all), append(all.all, gateOf{call: call})
-	default:
-		at, all.next = all.next, (all.next+1)%maxGates
-		all.all[at] = gateOf{call: call}
-	}
-	change(&all.all[at])
-	all.all[at].Why = short(all.all[at].Why)
 }
 
 // told takes what the policy says of a call. A hook that has denied it counts more.

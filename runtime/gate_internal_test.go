@@ -40,12 +40,19 @@ func TestWhoDecided(t *testing.T) {
 		_, known = s.Gate(call)
 		assert.False(t, known, call)
 	}
-	for i := range 2 * maxGates {
+	for i := range 3 * maxGates {
 		s.told(fmt.Sprint(i), protocol.BehaviorDeny, false, "default")
+		assert.LessOrEqual(t, s.gates.Load().n, 2*maxGates)
 	}
-	assert.Len(t, s.gates.Load().all, maxGates)
 	_, known = s.Gate("a")
 	assert.False(t, known)
-	got, _ := s.Gate(fmt.Sprint(2*maxGates - 1))
+	for range 3 * maxGates { // decisions about one call take the room of no other one
+		s.told("again", protocol.BehaviorDeny, false, "default")
+	}
+	for i := range maxGates - 1 {
+		_, known = s.Gate(fmt.Sprint(3*maxGates - 1 - i))
+		assert.True(t, known, i)
+	}
+	got, _ := s.Gate(fmt.Sprint(3*maxGates - 1))
 	assert.Equal(t, Gate{"policy", false, "default"}, got)
 }
