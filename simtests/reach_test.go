@@ -239,10 +239,13 @@ func supervised(w *simtests.World, o *sdk.Options) {
 	}
 }
 
-// fewer is a tenth of n with -short, and under the race detector, which takes ten times as
-// long; CI plays all of them without it.
+// fewer is a tenth of n with -short, and a twentieth under the race detector, which takes ten
+// times as long; CI plays all of them without it.
 func fewer(n int) int {
-	if sim.Raced() || testing.Short() {
+	switch {
+	case sim.Raced():
+		return max(n/20, 2)
+	case testing.Short():
 		return max(n/10, 2)
 	}
 	return n

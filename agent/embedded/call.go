@@ -69,7 +69,9 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 			return nil, err // what it has said is part of the conversation all the same, as observed
 		}
 		l.DropMessage()
+		from := t.model(l)
 		if t.chosen == (choice{}) && t.fallback.changes(e) { // what the host has chosen is not replaced
+			t.switched(l, e, from)
 			done = attempts{}
 			continue
 		}
@@ -198,7 +200,7 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 				a.id, a.request, a.usage, a.model = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage, e.Model
 				last = t.seams.Clock.Now()
 				if t.first.event.IsZero() {
-					t.first.event, t.first.usage = last, e.Usage
+					t.first.event, t.first.usage, t.first.unsaid = last, e.Usage, r.Whole && done.early
 				}
 				l.OpenMessage(agent.ModelMessage{
 					ID: a.id, RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage), TTFT: last.Sub(sent),
@@ -222,6 +224,7 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 				l.Partial(e.Raw)
 			}
 			if e.Kind == model.Stop {
+				a.late = r.Whole && done.early && done.cuts == 0
 				if a.piece = r.Whole; r.Whole { // its frames say how it ended, as observed
 					l.OpenMessage(agent.ModelMessage{
 						ID: a.id, RequestID: a.request, Model: cmp.Or(a.model, r.Model), Usage: usageOf(&e.Usage), More: agent.Object{"stop_reason": a.stop},
@@ -293,7 +296,7 @@ func (t *talk) blocks(l *agent.Lane, a *answer) {
 		l.Block(frameOf(&a.blocks[i]), more)
 	}
 	if t.first.frame.IsZero() {
-		t.first.frame, t.first.piece = t.seams.Clock.Now(), a.piece
+		t.first.frame, t.first.late = t.seams.Clock.Now(), a.late
 	}
 }
 

@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -67,4 +68,30 @@ func (t *talk) unchosen(l *agent.Lane) string {
 		return t.fallback.list[n-1]
 	}
 	return t.cfg.named(l.Model())
+}
+
+// switched says that the turn goes on with another model.
+func (t *talk) switched(l *agent.Lane, e *model.Error, from string) {
+	to, trigger, why := t.model(l), "overloaded", "due to high demand for "+shownModel(from)
+	switch {
+	case e.Status == http.StatusNotFound:
+		trigger, why = "model_not_found", "because "+shownModel(from)+" is not available"
+	case e.Class == model.Server:
+		trigger = "server_error"
+	}
+	l.System("model_fallback", agent.Object{
+		"content": "Switched to " + shownModel(to) + " " + why, "fallback_model": to, "original_model": from, "trigger": trigger,
+	})
+}
+
+// claudeModel has the family and the version of a name of one, without its date.
+var claudeModel = regexp.MustCompile(`^claude-([a-z]+)-(\d+(?:-\d)?)(?:-\d{8})?$`)
+
+// shownModel is what Claude Code calls a model: Haiku 5.5 for claude-haiku-5-5. Another name stays.
+func shownModel(name string) string {
+	m := claudeModel.FindStringSubmatch(name)
+	if m == nil {
+		return name
+	}
+	return strings.ToUpper(m[1][:1]) + m[1][1:] + " " + strings.ReplaceAll(m[2], "-", ".")
 }

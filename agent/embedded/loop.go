@@ -201,6 +201,7 @@ type answer struct {
 	stop    string
 	whole   bool         // it was shown; nothing of it follows
 	piece   bool         // it came in one piece
+	late    bool         // in one piece, behind a stream that had said nothing of it
 	broken  *model.Error // it broke off behind blocks; nil if it is whole
 	inside  bool         // it broke off, and a block had begun
 }

@@ -86,7 +86,8 @@ func add(to, u *model.Usage) {
 type firsts struct {
 	sent, event, frame time.Time // zero: not yet
 	usage              model.Usage
-	piece              bool // it came in one piece
+	unsaid             bool // no stream had begun before it
+	late               bool // it came in one piece, behind a stream that had said nothing of it
 }
 
 // used is what the result of a turn says of it.
@@ -122,8 +123,13 @@ func (t *talk) answered(turn *agent.Turn) agent.Object {
 		"first_content_frame_ms":     f.frame.Sub(t.began).Milliseconds(),
 		"first_request_input_tokens": f.usage.Input, "first_request_cache_read_input_tokens": f.usage.CacheRead,
 	}
-	if f.piece { // as observed
+	if f.late || f.unsaid { // as observed
 		delete(o, "first_content_frame_ms")
+	}
+	if f.unsaid { // as observed
+		for _, of := range []string{"time_to_request_ms", "request_sent_wall_ms", "ttft_stream_ms", "first_request_input_tokens", "first_request_cache_read_input_tokens"} {
+			delete(o, of)
+		}
 	}
 	if t.checking.over {
 		o["terminal_reason"], o["check_output"] = "check_failed", t.checking.failed

@@ -10,8 +10,8 @@ import (
 // EnvSeeds names the environment variable that asks for many seeds.
 const EnvSeeds = "TROUPE_SEEDS"
 
-// Seeds is how many a simulation plays: few; a quarter of them with -short, an
-// eighth under the race detector, and at least one. TROUPE_SEEDS asks for one
+// Seeds is how many a simulation plays: few; a quarter of them with -short, a
+// sixteenth under the race detector, and at least one. TROUPE_SEEDS asks for one
 // for each cost of its number, and never for less than few.
 func Seeds(t testing.TB, few, cost uint64) uint64 {
 	t.Helper()
@@ -24,7 +24,7 @@ func Seeds(t testing.TB, few, cost uint64) uint64 {
 	}
 	switch {
 	case Raced():
-		return max(1, few/8)
+		return max(1, few/16)
 	case testing.Short():
 		return max(1, few/4)
 	}
@@ -32,13 +32,15 @@ func Seeds(t testing.TB, few, cost uint64) uint64 {
 }
 
 // Skips reports whether a test that plays a run once for each of its positions leaves
-// out position n: with -short or under the race detector it plays an eighth of them,
-// another part for each seed, and else all.
+// out position n: with -short it plays an eighth of them, under the race detector a
+// sixteenth, another part for each seed, and else all.
 func Skips(seed uint64, n int) bool {
 	of := uint64(1)
 	switch {
 	case os.Getenv(EnvSeeds) != "":
-	case testing.Short() || Raced():
+	case Raced():
+		of = 16
+	case testing.Short():
 		of = 8
 	}
 	return (seed+uint64(n))%of != 0
