@@ -361,7 +361,7 @@ func (m *Routing) known(t *Turn) {
 	m.writeOut()
 }
 
-// together has the messages that were in the turn of t go on with it again: another
+// together has the messages that were in the turn of t continue with it again: another
 // process was given the message alias for all of them, which the agent has answered once.
 func (m *Routing) together(t *Turn, alias string) {
 	for i := range m.Turns {

@@ -376,7 +376,7 @@ func TestContinueSeveral(t *testing.T) {
 	require.Equal(t, map[string]session.Sent{"one": session.SentContinuation, "two": session.SentNothing, "three": session.SentAgain}, sent)
 }
 
-// TestContinueSeveralAgain: messages that go on together after a process has died stay
+// TestContinueSeveralAgain: messages that continue together after a process has died stay
 // together when the next one dies, too: the message that they share is written once to each.
 func TestContinueSeveralAgain(t *testing.T) {
 	t.Parallel()

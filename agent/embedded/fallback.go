@@ -70,7 +70,7 @@ func (t *talk) unchosen(l *agent.Lane) string {
 	return t.cfg.named(l.Model())
 }
 
-// switched says that the turn goes on with another model.
+// switched says that the turn continues with another model.
 func (t *talk) switched(l *agent.Lane, e *model.Error, from string) {
 	to, trigger, why := t.model(l), "overloaded", "due to high demand for "+shownModel(from)
 	switch {
