@@ -178,7 +178,7 @@ func (ws *workspaces) addWorktree(ctx context.Context, a *attempt, from, dir str
 	if err != nil {
 		return s, err
 	}
-	return s, d.AddWorktree(ctx, s.Base, a.task.ID+"-"+fmt.Sprint(a.number))
+	return s, d.AddWorktree(ctx, s.Base, a.task.ID+"-"+fmt.Sprint(a.number), "")
 }
 
 // checkedOut returns the commit of a revision, and the directory in it that stands for from.

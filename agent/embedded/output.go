@@ -76,6 +76,13 @@ func (o *output) bytes() []byte {
 	return o.b
 }
 
+// length is how many bytes came, kept or not.
+func (o *output) length() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.size
+}
+
 // close closes the file. Later writes are lost.
 func (o *output) close() {
 	o.mu.Lock()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
+	"github.com/agent-troupe/troupe/session"
 )
 
 var pageRange = regexp.MustCompile(`^\s*(\d+)\s*(?:(-)\s*(\d*)\s*)?$`)
@@ -99,7 +100,11 @@ func (h *hands) pdfPages(ctx context.Context, name, path, pages string, content 
 		return failure("%s", err)
 	}
 	m := pageRange.FindStringSubmatch(pages) // it was checked
-	said, ok, err := h.program(ctx, dir, "pdftoppm", "-jpeg", "-r", "100", "-f", m[1], "-l", cmp.Or(m[3], m[1]), source, filepath.Join(dir, "page"))
+	printed, ok, err := h.printed(ctx, session.Command{
+		Path: "/bin/bash", Dir: dir, Env: h.env,
+		Args: []string{"-c", `exec pdftoppm "$@" 2>&1`, "/bin/bash", "-jpeg", "-r", "100", "-f", m[1], "-l", cmp.Or(m[3], m[1]), source, filepath.Join(dir, "page")},
+	})
+	said := strings.TrimSpace(string(printed))
 	switch {
 	case err != nil:
 		return failure("pdftoppm failed: %s", err)

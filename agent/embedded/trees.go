@@ -2,10 +2,12 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/agent-troupe/troupe/internal/hostgit"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -16,6 +18,9 @@ const noRepository = "Cannot create agent worktree: not in a git repository. Lea
 
 const noCommit = `Failed to resolve base branch "HEAD": git rev-parse returned no commit for HEAD (for example in a new repository, or on a branch without a commit yet), so there is nothing to base a worktree on.`
 
+// farTree: package hostgit reads the files of a repository here.
+const farTree = "Cannot create agent worktree: commands run elsewhere, with their files. Leave isolation out."
+
 // tree is a working tree of git that a sub-agent has for itself, as of Claude Code 2.1.329 (observed).
 type tree struct {
 	top    string // of the repository
@@ -23,27 +28,43 @@ type tree struct {
 	branch string
 	head   string // the commit that it began with
 	kept   bool   // it has changes, and stays
+	git    *hostgit.Dir
 }
 
-// plant makes a working tree of what is checked out. problem says why it could not be made.
+// plant makes a working tree of what is checked out. problem says why it could not be made. Nobody
+// is asked about it, so nothing in the repository may decide what runs: git has a directory of the host's.
 func (h *hands) plant(ctx context.Context, id string) (made *tree, problem string, err error) {
-	top, ok, err := h.git(ctx, h.root, "rev-parse", "--show-toplevel")
-	switch {
-	case err != nil:
-		return nil, "", err
-	case !ok:
+	own, err := h.shellsFile("git-" + id)
+	if err != nil || own == "" || h.far() {
+		return nil, farTree, err
+	}
+	g := &hostgit.Git{Environ: h.env, Run: h.git}
+	r, err := g.Find(ctx, h.root)
+	if errors.Is(err, hostgit.ErrNoRepository) || err == nil && r.Top == "" {
 		return nil, noRepository, nil
 	}
-	w := &tree{top: top, path: filepath.Join(top, treesDir, "agent-"+id), branch: "worktree-agent-" + id}
-	if w.head, ok, err = h.git(ctx, top, "rev-parse", "--verify", "--quiet", "HEAD"); err == nil && !ok {
+	if err != nil {
+		return nil, "", err
+	}
+	head, err := r.Head()
+	if err == nil && head.Hash == "" {
 		return nil, noCommit, nil
 	}
-	said := ""
-	if err == nil {
-		said, ok, err = h.git(ctx, top, "worktree", "add", "--quiet", "-b", w.branch, w.path, "HEAD")
+	if err != nil {
+		return nil, "", err
 	}
-	if err == nil && !ok {
-		return nil, "Failed to create worktree: " + said, nil
+	w := &tree{top: r.Top, path: filepath.Join(r.Top, treesDir, "agent-"+id), branch: "worktree-agent-" + id, head: head.Hash}
+	top, err := os.OpenRoot(r.Top) // no link leads out of it
+	if err != nil {
+		return nil, "", err
+	}
+	err = errors.Join(top.MkdirAll(treesDir, 0o777), top.Close())
+	if err == nil {
+		g.Excludes = g.UserExcludes(ctx)
+		w.git, err = g.Make(own, w.path, r)
+	}
+	if err == nil {
+		err = w.git.AddWorktree(ctx, w.head, "agent-"+id, w.branch)
 	}
 	return w, "", err
 }
@@ -60,41 +81,63 @@ func (w *tree) refuses(own *tool, path string) string {
 // clear removes the tree if nothing has changed in it.
 func (h *hands) clear(ctx context.Context, w *tree) error {
 	w.kept = true
-	state, ok, err := h.git(ctx, w.path, "status", "--porcelain")
-	if err != nil || !ok || state != "" {
+	r := w.git.Repo()
+	now, err := r.Worktree(w.path)
+	if err != nil {
 		return err
 	}
-	if head, ok, err := h.git(ctx, w.path, "rev-parse", "HEAD"); err != nil || !ok || head != w.head {
+	if head, err := now.Head(); err != nil || head.Hash != w.head || head.Ref != "refs/heads/"+w.branch {
 		return err
 	}
-	said, ok, err := h.git(ctx, w.top, "worktree", "remove", w.path)
-	if err != nil || !ok {
-		return fmt.Errorf("remove the working tree: %s: %w", said, err)
+	if changed, err := w.git.Changed(ctx, w.head, w.path); err != nil || len(changed) > 0 {
+		return err
+	}
+	top, err := os.OpenRoot(w.top)
+	if err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(w.top, w.path)
+	if err == nil {
+		err = top.RemoveAll(rel)
+	}
+	if err := errors.Join(err, top.Close()); err != nil {
+		return fmt.Errorf("remove the working tree: %w", err)
 	}
 	w.kept = false
-	_, _, err = h.git(ctx, w.top, "branch", "--quiet", "-D", w.branch)
-	return err
+	return errors.Join(r.Forget(w.path), r.DropBranch(w.branch, w.head), os.RemoveAll(w.git.Path()))
 }
 
-// git runs git. The repository's hooks do not run, and a directory that is only laid out as a repository does not count.
-func (h *hands) git(ctx context.Context, dir string, args ...string) (out string, ok bool, err error) {
-	return h.program(ctx, dir, append([]string{"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"}, args...)...)
+// git runs git for package hostgit, confined as commands are.
+func (h *hands) git(ctx context.Context, c hostgit.Call) (string, error) {
+	dir := c.Dir
+	if dir == "" {
+		dir = h.root
+	}
+	out, ok, err := h.printed(ctx, session.Command{
+		Path: "/bin/bash", Args: append([]string{"-c", `exec "$@"`, "/bin/bash", "git"}, c.Args...), Dir: dir, Env: c.Env,
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("git %s has failed", c.Args[0])
+	}
+	return string(out), err
 }
 
-// program runs a program of PATH, and returns what it prints to both of its streams. ok: it has ended with 0.
-func (h *hands) program(ctx context.Context, dir string, argv ...string) (out string, ok bool, err error) {
+// printed runs a program, and returns what it prints. ok: it has ended with 0.
+func (h *hands) printed(ctx context.Context, how session.Command) (out []byte, ok bool, err error) {
 	ctx, cancel := h.limited(ctx)
 	defer cancel()
-	c, err := h.start(ctx, session.Command{
-		Path: "/bin/bash", Args: append([]string{"-c", `exec "$@" 2>&1`, "/bin/bash"}, argv...), Dir: dir, Env: h.env,
-	})
+	c, err := h.start(ctx, how)
 	if err != nil {
-		return "", false, err
+		return nil, false, err
 	}
 	waited := c.wait(ctx)
 	status, err := c.end()
 	if waited != nil {
 		err = waited
 	}
-	return strings.TrimSpace(string(c.out.bytes())), err == nil && status.Code == 0 && status.Signal == "", err
+	out = c.out.bytes()
+	if err == nil && int64(len(out)) < c.out.length() {
+		err = errors.New("it printed more than can be read")
+	}
+	return out, err == nil && status.Code == 0 && status.Signal == "", err
 }

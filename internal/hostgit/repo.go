@@ -255,12 +255,13 @@ func SameFile(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(x, y)
 }
 
-// replaceFile writes a file in place of whatever has the name, and never through a link.
+// replaceFile writes a file in place of whatever has the name, and never through a link. Its
+// mode is that of git's files; a directory of the host's own is closed to others.
 func replaceFile(root *os.Root, name, content string) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// AddWorktree makes the worktree dir of the repository of d, detached at a commit, and
-// fills it. name is how the repository lists it; a number is added to one that is taken. It
-// writes what git worktree add does, but runs no hook. An entry of the repository for the
-// same path, of a worktree that was removed, is deleted first.
-func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
+// AddWorktree makes the worktree dir of the repository of d, on a new branch at a commit, or
+// detached with "", and fills it. name is how the repository lists it; a number is added to one
+// that is taken. It writes what git worktree add does, but runs no hook. An entry of the
+// repository for the same path, of a worktree that was removed, is deleted first. A branch that
+// is there already is an error.
+func (d *Dir) AddWorktree(ctx context.Context, commit, name, branch string) error {
 	if err := d.repo.Forget(d.top); err != nil {
 		return err
 	}
@@ -29,6 +30,13 @@ func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 	if err := root.Mkdir("worktrees", 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	head := commit
+	if branch != "" {
+		head = "ref: " + heads + branch
+		if err := d.repo.newBranch(root, branch, commit); err != nil {
+			return err
+		}
+	}
 	id, err := d.register(root, name)
 	if err != nil {
 		return err
@@ -36,7 +44,7 @@ func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 	pointer := filepath.Join(d.top, ".git")
 	for _, f := range [][2]string{
 		{"locked", "initializing\n"}, // git worktree prune keeps it
-		{"HEAD", commit + "\n"}, {"commondir", "../..\n"}, {"gitdir", pointer + "\n"},
+		{"HEAD", head + "\n"}, {"commondir", "../..\n"}, {"gitdir", pointer + "\n"},
 	} {
 		if err := replaceFile(root, id+"/"+f[0], f[1]); err != nil {
 			return err
@@ -64,6 +72,41 @@ func (d *Dir) AddWorktree(ctx context.Context, commit, name string) error {
 		err = root.Remove(id + "/locked")
 	}
 	return err
+}
+
+const heads = "refs/heads/"
+
+// newBranch makes a branch at a commit, in the repository's directory root.
+func (r *Repo) newBranch(root *os.Root, branch, commit string) error {
+	if !goodRef(heads + branch) {
+		return fmt.Errorf("%q is no name of a branch", branch)
+	}
+	if at, err := r.ref(heads + branch); err != nil || at != "" {
+		return errors.Join(err, fmt.Errorf("there is a branch %s already", branch))
+	}
+	if err := root.MkdirAll("refs/heads", 0o777); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(heads+branch, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(commit + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// DropBranch removes a branch that AddWorktree has made, if it is still at the commit, and no
+// other tool has packed it.
+func (r *Repo) DropBranch(branch, commit string) error {
+	root, err := os.OpenRoot(r.Common)
+	if err != nil {
+		return err
+	}
+	text, err := root.ReadFile(heads + branch)
+	if err == nil && strings.TrimSpace(string(text)) == commit {
+		err = root.Remove(heads + branch)
+	}
+	return errors.Join(err, root.Close())
 }
 
 // register makes the directory of a worktree in its repository.
