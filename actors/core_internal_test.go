@@ -3,10 +3,12 @@ package actors
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/dialect"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/dialect/qoder"
@@ -187,6 +189,27 @@ func TestAnswersThatAreAlikeAreKeptOnce(t *testing.T) {
 		again, _ := h.keep([]byte(other))
 		assert.Equal(t, other, string(again))
 	}
+}
+
+// TestSessionsShareWhatIsEqual: lists, and the calls that interrupt, are there once while sessions
+// have equal ones.
+func TestSessionsShareWhatIsEqual(t *testing.T) {
+	t.Parallel()
+	h := &Host{}
+	one := h.shared([]string{"a", "b"})
+	assert.Same(t, &one[0], &h.shared([]string{"a", "b"})[0])
+	assert.Equal(t, []string{"a"}, h.shared([]string{"a"}))
+	assert.Empty(t, h.shared(nil))
+	stops := func(d dialect.Dialect, limit time.Duration, queued bool) *machine.Called {
+		return h.interrupt(d, limit, queued)
+	}
+	first, queued := stops(claude.New(), time.Second, false), stops(claude.New(), time.Second, true)
+	assert.Same(t, first, stops(claude.New(), time.Second, false))
+	assert.Same(t, queued, stops(claude.New(), time.Second, true))
+	assert.NotEqual(t, first.Body, queued.Body)
+	other := stops(claude.New(), time.Minute, false)
+	assert.Equal(t, time.Minute, other.Limit)
+	assert.Equal(t, time.Second, first.Limit)
 }
 
 // TestCallbacksOnDemand: a session has no room for callbacks before the first one.

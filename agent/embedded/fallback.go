@@ -70,7 +70,7 @@ func (t *talk) unchosen(l *agent.Lane) string {
 	return t.cfg.named(l.Model())
 }
 
-// switched says that the turn continues with another model.
+// switched says that the turn continues with another model, as of Claude Code 2.1.329 (observed).
 func (t *talk) switched(l *agent.Lane, e *model.Error, from string) {
 	to, trigger, why := t.model(l), "overloaded", "due to high demand for "+shownModel(from)
 	switch {
@@ -78,6 +78,8 @@ func (t *talk) switched(l *agent.Lane, e *model.Error, from string) {
 		trigger, why = "model_not_found", "because "+shownModel(from)+" is not available"
 	case e.Class == model.Server:
 		trigger = "server_error"
+	case e.Class == model.Quota: // of this agent alone
+		trigger, why = "quota", "because the quota for "+shownModel(from)+" is used up"
 	}
 	l.System("model_fallback", agent.Object{
 		"content": "Switched to " + shownModel(to) + " " + why, "fallback_model": to, "original_model": from, "trigger": trigger,

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -46,6 +47,45 @@ func TestFallbackModels(t *testing.T) {
 			r := ask(t, client, "again")
 			assert.Equal(t, "next", r.Result)
 			assert.Equal(t, c.asked+" m", strings.Join(p.models(), " "), "the next turn")
+		})
+	}
+}
+
+// The host is told of each change, and why.
+func TestAFallbackModelIsSaid(t *testing.T) {
+	t.Parallel()
+	busy := failing(model.Overload, 529)
+	for name, c := range map[string]struct {
+		answers []reply
+		want    string
+	}{
+		"overload":      {[]reply{busy, busy, busy}, `overloaded: Switched to Haiku 5.5 due to high demand for Opus 5.5`},
+		"a server":      {[]reply{failing(model.Server, 500)}, `server_error: Switched to Haiku 5.5 due to high demand for Opus 5.5`},
+		"no such model": {[]reply{failing(model.Invalid, 404)}, `model_not_found: Switched to Haiku 5.5 because Opus 5.5 is not available`},
+		"a quota":       {[]reply{failing(model.Quota, 402)}, `quota: Switched to Haiku 5.5 because the quota for Opus 5.5 is used up`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, o := plays(t, messagesAPI(), append(c.answers, failing(model.Server, 500), saying("x"))...)
+			o.Model, o.FallbackModel = "claude-opus-5-5", "claude-haiku-5-5-20260101, local"
+			o.Env = map[string]string{"CLAUDE_CODE_MAX_RETRIES": "5"}
+			m := &team{}
+			client := m.open(t, o)
+			require.Equal(t, "x", m.ask(t, client, mine).Result)
+			var said []string
+			for _, line := range m.frames("model_fallback") {
+				var f struct {
+					Content, Trigger string
+					From             string `json:"original_model"`
+					To               string `json:"fallback_model"`
+				}
+				require.NoError(t, json.Unmarshal([]byte(line), &f))
+				said = append(said, f.From+" "+f.To+" "+f.Trigger+": "+f.Content)
+			}
+			assert.Equal(t, []string{
+				"claude-opus-5-5 claude-haiku-5-5-20260101 " + c.want,
+				"claude-haiku-5-5-20260101 local server_error: Switched to local due to high demand for Haiku 5.5",
+			}, said)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-// Package hostgit is git as the host of a job runs it, in directories that an agent can write.
+// Package hostgit is git as a job, and the embedded agent for a subagent, run it in directories that an agent can write.
 //
 // Files that an agent can write must decide nothing: git takes programs to run from the
 // configuration, the attributes and the hooks of a repository (core.fsmonitor, filters, text
