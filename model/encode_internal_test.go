@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A session keeps each message: it has no room behind it that nobody uses, and nothing that is
-// appended to one part of a request gets into another.
+// A session keeps each message, so a message has little room behind it, and an append to one part of a
+// request does not write into another.
 func TestMessagesHaveNoRoom(t *testing.T) {
 	t.Parallel()
 	m := &Message{Role: User, Blocks: []Block{{Kind: Text, Text: strings.Repeat("a line\n", 1000)}}}

@@ -51,7 +51,7 @@ type Session struct {
 	local   bool             // its agent is a process of this machine that the runtime started
 	meter   meter
 	program agent.Program          // in this process, or nil
-	gates   atomic.Pointer[gateOf] // who has decided about calls of tools; nil: no gate has
+	gates   atomic.Pointer[gateOf] // who has decided about calls of tools; nil before the first decision
 	marks   atomic.Pointer[[]Mark] // deaths and crashes, oldest first; emitting is held to write it
 	lived   atomic.Int64           // when the present incarnation of its actor began, in Unix nanoseconds
 	opened  time.Time

@@ -51,7 +51,7 @@ func TestFallbackModels(t *testing.T) {
 	}
 }
 
-// The host is told of each change, and why.
+// A frame reports each change to the host, and why.
 func TestAFallbackModelIsSaid(t *testing.T) {
 	t.Parallel()
 	busy := failing(model.Overload, 529)

@@ -31,8 +31,8 @@ type tree struct {
 	git    *hostgit.Dir
 }
 
-// plant makes a working tree of what is checked out. problem says why it could not be made. Nobody
-// is asked about it, so nothing in the repository may decide what runs: git has a directory of the host's.
+// plant makes a working tree of what is checked out. problem says why it could not be made. No gate is
+// asked, so nothing in the repository may decide what runs: git has a directory of the host's.
 func (h *hands) plant(ctx context.Context, id string) (made *tree, problem string, err error) {
 	own, err := h.shellsFile("git-" + id)
 	if err != nil || own == "" || h.far() {

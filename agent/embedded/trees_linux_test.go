@@ -79,8 +79,8 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// What an agent, or whoever made the directory, has written into a repository runs nothing when a
-// working tree is made and removed, of which nobody is asked; and no link leads the tree elsewhere.
+// No gate is asked when a working tree is made. So what an agent, or the maker of the directory, has
+// written into a repository runs nothing then, and no link leads the tree elsewhere.
 func TestARepositoryRunsNothing(t *testing.T) {
 	t.Parallel()
 	setup := func(t *testing.T) (m *team, dir, ran string, play func()) {
@@ -106,7 +106,7 @@ func TestARepositoryRunsNothing(t *testing.T) {
 		"a monitor of files": func(t *testing.T, dir, run string) { gitIn(t, dir, "config", "core.fsmonitor", run) },
 		"hooks": func(t *testing.T, dir, run string) {
 			for _, hook := range []string{"post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"} {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, ".git/hooks", hook), []byte("#!/bin/sh\n"+run+"\n"), 0o700)) //nolint:gosec // a hook
+				require.NoError(t, os.WriteFile(filepath.Join(dir, ".git/hooks", hook), []byte("#!/bin/sh\n"+run+"\n"), 0o700))
 			}
 		},
 		"an included file": func(t *testing.T, dir, run string) {

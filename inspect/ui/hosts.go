@@ -93,7 +93,7 @@ func (o *others) ask(ctx context.Context, w *Window) map[string]*inspect.Report 
 }
 
 // there is the host that a request names. ok is false if it names none; the request is answered
-// if there is no such host.
+// if no host has this name.
 func (w *Window) there(rw http.ResponseWriter, r *http.Request) (h Host, ok bool) {
 	id := r.URL.Query().Get("host")
 	if id == "" {

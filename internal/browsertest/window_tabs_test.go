@@ -53,7 +53,7 @@ func TestSevenTabs(t *testing.T) {
 
 	before := s.streams()
 	require.NoError(t, chromedp.Cancel(tabs[0].ctx), "the tab that reads is closed")
-	require.Eventually(t, func() bool { // what is said to a stream whose tab is gone reaches nobody
+	require.Eventually(t, func() bool { // a stream whose tab is gone has no reader
 		return slices.Equal(s.reads(), []string{id}) && !slices.Equal(s.streams(), before)
 	}, 20*time.Second, 10*time.Millisecond, "%v", s.reads())
 	s.say("delta", object{"session": id, "seq": 5000001, "text": " and write"})

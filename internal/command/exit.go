@@ -28,7 +28,7 @@ const (
 
 const exitCodes = `Exit codes:
     0  success
-    1  the agent's result is an error, or there is no result
+    1  the agent's result is an error, or the agent has sent none
     2  a mistake in the arguments; nothing was started
     3  the agent could not start
     4  the agent died, or the session failed

@@ -71,7 +71,7 @@ type entry struct {
 	hash string
 	id   string  // in its batch
 	of   *batch  // nil while it is collected
-	to   *waiter // nil: no caller waits
+	to   *waiter // the caller, nil if it has left
 	size int64
 }
 

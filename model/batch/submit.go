@@ -21,7 +21,7 @@ type batch struct {
 	size    int       // requests
 	entries map[string]*entry
 	earlier bool               // it is of an earlier program, or was left by all callers: it may be over
-	cancel  context.CancelFunc // ends the task about it; nil: no task is
+	cancel  context.CancelFunc // ends the task about it; nil before there is one
 }
 
 const (
