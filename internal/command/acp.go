@@ -66,7 +66,7 @@ func acpCommand(ctx context.Context, p process, c *console, s *settings) int {
 		c.note("%v", err)
 		return exitStart
 	}
-	unshow, err := s.show(rt, p, c)
+	unshow, err := s.show(rt, p, c, false)
 	if err != nil {
 		return c.usage(err)
 	}

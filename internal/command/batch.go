@@ -82,7 +82,7 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 		defer cancel()
 		_ = rt.Shutdown(over)
 	}()
-	unshow, err := s.show(rt, p, c)
+	unshow, err := s.show(rt, p, c, !s.batch.noControl)
 	if err != nil {
 		return c.usage(err)
 	}

@@ -51,7 +51,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 		c.note("%v", err)
 		return exitStart
 	}
-	unshow, err := s.show(rt, p, c)
+	unshow, err := s.show(rt, p, c, false)
 	if err != nil {
 		return c.usage(err)
 	}

@@ -15,12 +15,18 @@ const envInspect = "TROUPE_INSPECT"
 
 // show opens the socket that troupe ps finds, if that is wanted. A socket that the
 // variable asks for is not worth a run that does not start: the variable may be set for
-// all programs of a user.
-func (s *settings) show(rt *runtime.Runtime, p process, c *console) (unshow func(), err error) {
+// all programs of a user. The agents run as this user, and a command of theirs can reach the socket.
+// So other windows see contents and change something only in a program that steered says is steered by
+// a socket anyway.
+func (s *settings) show(rt *runtime.Runtime, p process, c *console, steered bool) (unshow func(), err error) {
 	if !s.inspect && (p.getenv(envInspect) == "" || p.getenv(envInspect) == "0") {
 		return func() {}, nil
 	}
-	w := ui.Handler(rt, s.ownWindow())
+	of := s.ownWindow()
+	if !steered {
+		of.Access = inspect.Access{}
+	}
+	w := ui.Handler(rt, of)
 	server, err := inspect.ListenWith(w.Shared(), inspect.Config{})
 	if err != nil {
 		w.Close()

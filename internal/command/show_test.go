@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/inspect/ui"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -137,6 +138,11 @@ func TestShow(t *testing.T) { //nolint:paralleltest // it sets the environment
 				assert.Equal(t, os.Getpid(), reports[0].Host.PID)
 				assert.Equal(t, session.StateAwaitingHost, s.State)
 			}, time.Minute, 10*time.Millisecond)
+			found, err := inspect.Sockets(filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "troupe"))
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			// A command of the agent can reach the socket, too.
+			require.ErrorContains(t, ui.Socket(found[0]).Do(t.Context(), ui.Command{Op: ui.Interrupt, Session: s.ID}), "Access.Steer")
 			out, _ := list()
 			assert.Contains(t, out, `permission request B\x1b[2Jash`)
 			out, _ = list(s.ID)
@@ -155,6 +161,32 @@ func TestShow(t *testing.T) { //nolint:paralleltest // it sets the environment
 			assert.Equal(t, exitSignal+int(syscall.SIGTERM), <-ended)
 			_, notes := list()
 			assert.Contains(t, notes, nobodyShows)
+		})
+	}
+}
+
+// TestABatchIsSteeredAsItSays: the socket of --inspect changes a job only if its other socket may.
+func TestABatchIsSteeredAsItSays(t *testing.T) { //nolint:paralleltest // it sets the environment
+	for name, c := range map[string]struct {
+		args    []string
+		refused string
+	}{"with control": {nil, "no session with this id"}, "without": {[]string{"--no-control"}, "Access.Steer"}} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // as above
+			dir := privateDir(t)
+			t.Setenv("XDG_RUNTIME_DIR", dir)
+			w := newWorld()
+			agent := script(t, `turns: [{steps: [{delay: 1h}]}]`)
+			tasks := filepath.Join(t.TempDir(), "tasks.jsonl")
+			require.NoError(t, os.WriteFile(tasks, []byte(`{"id":"a","prompt":"x"}`+"\n"), 0o600))
+			ended := w.start(append([]string{"batch", tasks, "-a", agent, "--inspect", "--out", filepath.Join(t.TempDir(), "out")}, c.args...)...)
+			var found []string
+			require.Eventually(t, func() bool {
+				found, _ = inspect.Sockets(filepath.Join(dir, "troupe")) // before the batch opens it
+				return len(found) == 1
+			}, time.Minute, 10*time.Millisecond)
+			require.ErrorContains(t, ui.Socket(found[0]).Do(t.Context(), ui.Command{Op: ui.Interrupt, Session: "none"}), c.refused)
+			w.signal <- syscall.SIGTERM
+			assert.Equal(t, exitSignal+int(syscall.SIGTERM), <-ended)
 		})
 	}
 }
