@@ -97,8 +97,10 @@ func TestARouterAtWorkIsNotBroken(t *testing.T) {
 	<-crashed
 	turn := w.send(s, "go on")
 	<-stepping
-	assert.Equal(t, []string{"go on"}, texts(t, turn))
-	if err := <-passivated; err != nil { // whether the message came first is a matter of time
+	// Whether the message came first is a matter of time: behind the passivation it wakes a
+	// new process, which answers as the first one did.
+	assert.Contains(t, [][]string{{"go on"}, {"one"}}, texts(t, turn))
+	if err := <-passivated; err != nil {
 		t.Log(err)
 	}
 	require.NoError(t, s.Close(t.Context()))
