@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// promises lists the packages of the main module that a page calls stable, by their paths below it.
+// promises lists the packages that a page calls stable, also those of contrib, by their paths below
+// the main module.
 func promises(page string) (paths []string) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| stable \\|").FindAllStringSubmatch(page, -1) {
-		if !strings.HasPrefix(row[1], "contrib/") {
-			paths = append(paths, row[1])
-		}
+		paths = append(paths, row[1])
 	}
 	return paths
 }

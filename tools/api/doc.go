@@ -1,5 +1,6 @@
 // Command api compares the exported names of the packages that docs/stability.md calls stable with
-// those of the last record, in tools/api/recorded.zip.
+// those of the last record, in tools/api/recorded.zip. The packages are those of the main module
+// and of the modules in contrib.
 //
 //	go -C tools run ./api           # compares
 //	go -C tools run ./api -record   # records: after a release, and before the first one at will

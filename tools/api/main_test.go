@@ -122,7 +122,7 @@ func TestTheSectionOfTheNextRelease(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, "\n- `a`\n", unreleased("# Changelog\n\n## [Unreleased]\n\n- `a`\n\n## [0.1.0]\n\n- `b`\n"))
 	assert.Empty(t, unreleased("# Changelog\n\n## [0.1.0]\n\n- `b`\n"))
-	assert.Equal(t, []string{"sdk"}, promises("| `sdk` | stable | a |\n| `actors` | none | b |\n| `contrib/otel` | stable | c |\n"))
+	assert.Equal(t, []string{"sdk", "contrib/otel"}, promises("| `sdk` | stable | a |\n| `actors` | none | b |\n| `contrib/otel` | stable | c |\n"))
 }
 
 func TestATypeOfAPackageWithoutAPromise(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,29 +19,55 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// packageSet has packages by their paths below the module.
+// packageSet has packages by their paths below the main module.
 type packageSet map[string]*types.Package
 
 func (s packageSet) paths() []string { return slices.Sorted(maps.Keys(s)) }
 
 // load reads the packages of a checkout from what the compiler has exported.
 func load(root string, paths []string) (packageSet, error) {
-	var patterns []string
+	byModule := map[string][]string{}
 	for _, path := range paths {
-		patterns = append(patterns, modulePath+"/"+path)
-	}
-	loaded, err := packages.Load(&packages.Config{Dir: root, Mode: packages.NeedName | packages.NeedTypes}, patterns...)
-	if err != nil {
-		return nil, err
+		dir := moduleOf(root, path)
+		byModule[dir] = append(byModule[dir], modulePath+"/"+path)
 	}
 	set := packageSet{}
+	for _, dir := range slices.Sorted(maps.Keys(byModule)) {
+		if err := set.add(dir, byModule[dir]); err != nil {
+			return nil, err
+		}
+	}
+	return set, nil
+}
+
+// moduleOf is the directory of the module that has a package. Without a go.mod below root it is
+// root, also for a package that is gone.
+func moduleOf(root, path string) string {
+	for at := path; at != "."; at = filepath.Dir(at) {
+		dir := filepath.Join(root, at)
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	return root
+}
+
+// add loads packages of one module.
+func (s packageSet) add(module string, patterns []string) error {
+	loaded, err := packages.Load(&packages.Config{
+		Dir: module, Mode: packages.NeedName | packages.NeedTypes,
+		Env: append(os.Environ(), "GOWORK=off"), // go.work does not have the modules of contrib
+	}, patterns...)
+	if err != nil {
+		return err
+	}
 	for _, p := range loaded {
 		for _, e := range p.Errors {
 			err = errors.Join(err, fmt.Errorf("%s: %w", p.PkgPath, e))
 		}
-		set[strings.TrimPrefix(p.PkgPath, modulePath+"/")] = p.Types
+		s[strings.TrimPrefix(p.PkgPath, modulePath+"/")] = p.Types
 	}
-	return set, err
+	return err
 }
 
 // write makes a record: a ZIP file with the export data of each package, which also has what the
