@@ -32,7 +32,8 @@ type bus struct {
 }
 
 type subscription struct {
-	session string // "" for all
+	session string                          // "" for all
+	want    func(*session.EventRecord) bool // nil: every event
 	mu      sync.Mutex
 	queue   []session.EventRecord
 	wake    chan struct{}
@@ -76,6 +77,9 @@ func (b *bus) logTo(logger func() *slog.Logger, from slog.Level) {
 }
 
 func (s *subscription) push(r session.EventRecord) {
+	if s.want != nil && !s.want(&r) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) >= eventQueue {
@@ -186,10 +190,10 @@ func (h *handler) call(r session.EventRecord) {
 	h.handle(r)
 }
 
-func (b *bus) subscribe(id string) *subscription {
+func (b *bus) subscribe(id string, want func(*session.EventRecord) bool) *subscription {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &subscription{session: id, closed: b.ended}
+	s := &subscription{session: id, want: want, closed: b.ended}
 	if b.subs == nil {
 		b.subs = make(map[string][]*subscription)
 	}
@@ -225,10 +229,10 @@ func (b *bus) end() {
 	}
 }
 
-// read yields events until ctx ends, the session does, or the bus.
-func (b *bus) read(ctx context.Context, id string, over func() bool) iter.Seq[session.EventRecord] {
+// read yields events until ctx ends, the session does, or the bus. want nil: every event.
+func (b *bus) read(ctx context.Context, id string, want func(*session.EventRecord) bool, over func() bool) iter.Seq[session.EventRecord] {
 	return func(yield func(session.EventRecord) bool) {
-		s := b.subscribe(id)
+		s := b.subscribe(id, want)
 		defer b.drop(s)
 		if over() { // its last event may have come before
 			s.mu.Lock()

@@ -67,7 +67,7 @@ func TestAnActorThatCrashesAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	rt, err := New(Config{})
 	require.NoError(t, err)
-	s := rt.bus.subscribe("")
+	s := rt.bus.subscribe("", nil)
 	for _, actor := range []string{"fleet/gone#1/router#2", "fleet"} {
 		rt.actorFailed(kernel.Crash{Actor: actor, Reason: errors.New("odd")})
 	}

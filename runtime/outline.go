@@ -12,7 +12,7 @@ func (rt *Runtime) Outline() []SessionTree {
 	all := rt.Sessions()
 	rows := make([]SessionTree, len(all))
 	for i, s := range all {
-		rows[i] = s.row()
+		rows[i] = s.Outline()
 	}
 	return rows
 }
@@ -20,8 +20,8 @@ func (rt *Runtime) Outline() []SessionTree {
 // Ended returns the sessions that have ended last, as [Tree] has them.
 func (rt *Runtime) Ended() []SessionTree { return rt.ended() }
 
-// row is the session in a table.
-func (s *Session) row() SessionTree {
+// Outline returns the session as [Runtime.Outline] has it.
+func (s *Session) Outline() SessionTree {
 	t := s.outline()
 	link, limits := s.core.Link().Status(), s.core.User.Limits()
 	t.At, t.Restarts, t.Transport = s.rt.sys.Clock().Now(), s.starts.restarts(link.Gen), link.Phase.String()

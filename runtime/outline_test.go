@@ -144,3 +144,54 @@ func benchRuntime(b *testing.B, n int) *runtime.Runtime {
 	}
 	return rt
 }
+
+// TestEventsWhere leaves events out without a wake of the reader, and loses no other because of them.
+func TestEventsWhere(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	asked := 0
+	var got []string
+	wait := w.Task(func() {
+		for r := range w.EventsWhere(ctx, func(r *session.EventRecord) bool {
+			asked++
+			return r.Event.(*session.Steered).By != "noise"
+		}) {
+			got = append(got, r.Event.(*session.Steered).By)
+		}
+	})
+	w.Pass(time.Second)
+	w.Steered("", "first", "a change")
+	for range 3000 {
+		w.Steered("", "noise", "a change")
+	}
+	w.Steered("", "last", "a change")
+	w.Pass(time.Second)
+	assert.Equal(t, []string{"first", "last"}, got)
+	assert.Equal(t, 3002, asked)
+	stop()
+	wait()
+}
+
+// TestTreeOf asks the given sessions alone.
+func TestTreeOf(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	var all []*runtime.Session
+	for i := range 3 {
+		spec := w.spec(turns())
+		spec.ID = fmt.Sprint("s", i)
+		all = append(all, w.open(spec))
+	}
+	handled := func() int64 { return all[2].Tree(t.Context()).Actors[0].Handled }
+	handled()
+	first := handled()
+	asks := handled() - first
+	before := handled()
+	tree := w.TreeOf(t.Context(), all[0], all[1])
+	assert.Equal(t, asks, handled()-before)
+	require.Len(t, tree.Sessions, 2)
+	assert.NotEmpty(t, tree.Sessions[1].Actors)
+	assert.Len(t, w.Tree(t.Context()).Sessions, 3)
+}

@@ -242,7 +242,14 @@ func (rt *Runtime) Sessions() []*Session {
 // or the runtime is shut down. If the loop falls behind by more than 1,024 events, the
 // oldest are dropped.
 func (rt *Runtime) Events(ctx context.Context) iter.Seq[session.EventRecord] {
-	return rt.bus.read(ctx, "", func() bool { return false })
+	return rt.bus.read(ctx, "", nil, func() bool { return false })
+}
+
+// EventsWhere is [Runtime.Events] with the events for which want returns true. Those that are left out
+// wake no goroutine, and no event is lost because of them. want is called where the event happens:
+// it must be fast, must not block, and must not call the runtime.
+func (rt *Runtime) EventsWhere(ctx context.Context, want func(*session.EventRecord) bool) iter.Seq[session.EventRecord] {
+	return rt.bus.read(ctx, "", want, func() bool { return false })
 }
 
 // Shutdown closes every session and stops the runtime. If ctx ends first, the remaining

@@ -275,7 +275,7 @@ func (s *Session) PID() int { return s.core.Link().Status().PID }
 // Events yields the session's events, from the start of the loop to the end of the
 // session or of ctx.
 func (s *Session) Events(ctx context.Context) iter.Seq[session.EventRecord] {
-	return s.rt.bus.read(ctx, s.id, s.core.User.Terminated)
+	return s.rt.bus.read(ctx, s.id, nil, s.core.User.Terminated)
 }
 
 // Send queues a user message for the agent. It returns when the message is queued. If

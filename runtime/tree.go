@@ -94,7 +94,10 @@ const (
 // their snapshots are not of the same instant. If a session does not answer within a
 // second, or the whole takes more than 5 s, the waits and actors of sessions are
 // missing, and [SessionTree].Partial says so.
-func (rt *Runtime) Tree(ctx context.Context) Tree {
+func (rt *Runtime) Tree(ctx context.Context) Tree { return rt.TreeOf(ctx, rt.Sessions()...) }
+
+// TreeOf is [Runtime.Tree] with these sessions alone: no other session is asked.
+func (rt *Runtime) TreeOf(ctx context.Context, sessions ...*Session) Tree {
 	t := Tree{
 		At: rt.sys.Clock().Now(), DeadLetters: rt.sys.DeadLetters(),
 		LargeLines: rt.host.Budget.Used(), LargeLinesLimit: rt.host.Budget.Limit(),
@@ -109,9 +112,8 @@ func (rt *Runtime) Tree(ctx context.Context) Tree {
 	limit := &session.TimeoutError{What: "description of all sessions", Limit: treeLimit}
 	ctx, cancel := kernel.WithTimeout(ctx, rt.sys.Clock(), limit)
 	defer cancel()
-	all := rt.Sessions()
-	memory := memoryOf(all...)
-	for _, s := range all {
+	memory := memoryOf(sessions...)
+	for _, s := range sessions {
 		t.Sessions = append(t.Sessions, s.tree(ctx, memory))
 	}
 	return t

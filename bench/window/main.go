@@ -20,6 +20,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -155,7 +156,8 @@ func look(ctx context.Context, base string, n int) (end func() error, err error)
 }
 
 // pages reads as pages of a browser do, until stdin ends. Each of them reads the stream; the first one
-// has fetched the sessions, and asks for the tree and the charts as often as the overview does.
+// has fetched the sessions, and asks for the tree and the charts as often as the overview does, and each second
+// for the rows in view, as the table of sessions does.
 func pages(to string) error {
 	base, many, _ := strings.Cut(to, " ")
 	n, err := strconv.Atoi(many)
@@ -164,10 +166,14 @@ func pages(to string) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	for _, path := range []string{"api/sessions", "api/tree", "api/history"} {
+	for _, path := range []string{"api/tree", "api/history"} {
 		if err := fetch(ctx, base+path); err != nil {
 			return err
 		}
+	}
+	rows, err := inView(ctx, base)
+	if err != nil {
+		return err
 	}
 	failed, begun := make(chan error, n), make(chan struct{}, n)
 	for range n {
@@ -186,8 +192,13 @@ func pages(to string) error {
 		defer close(over)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}()
+	second := time.NewTicker(time.Second)
 	for again := time.NewTicker(10 * time.Second); ; {
 		select {
+		case <-second.C:
+			if err := fetch(ctx, rows); err != nil {
+				return err
+			}
 		case <-over:
 			return nil
 		case err := <-failed:
@@ -200,8 +211,8 @@ func pages(to string) error {
 	}
 }
 
-func request(ctx context.Context, url string) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody) //nolint:gosec // the address is that of the program which is measured
+func request(ctx context.Context, address string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody) //nolint:gosec // the address is that of the program which is measured
 	if err != nil {
 		return nil, err
 	}
@@ -211,18 +222,35 @@ func request(ctx context.Context, url string) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("%s: %s", url, resp.Status), resp.Body.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %s", address, resp.Status), resp.Body.Close())
 	}
 	return resp, nil
 }
 
-func fetch(ctx context.Context, url string) error {
-	resp, err := request(ctx, url)
+func fetch(ctx context.Context, address string) error {
+	resp, err := request(ctx, address)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(io.Discard, resp.Body)
 	return errors.Join(err, resp.Body.Close())
+}
+
+// inView is the address of the rows that a person sees first.
+func inView(ctx context.Context, base string) (string, error) {
+	resp, err := request(ctx, base+"api/sessions")
+	if err != nil {
+		return "", err
+	}
+	var all struct{ Sessions []struct{ ID string } }
+	if err := errors.Join(json.NewDecoder(resp.Body).Decode(&all), resp.Body.Close()); err != nil {
+		return "", err
+	}
+	ids := url.Values{}
+	for _, s := range all.Sessions[:min(len(all.Sessions), 40)] {
+		ids.Add("id", s.ID)
+	}
+	return base + "api/rows?" + ids.Encode(), nil
 }
 
 // stream reads the stream of events, and says when the first frame is there.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +21,9 @@ const (
 	beat      = 250 * time.Millisecond // changed rows are merged for so long
 	beats     = 4                      // a tick is each so many of them
 	maxRows   = 200                    // of one frame
-	sweepMany = 2000                   // with more sessions than this the registry is read each 5 s, else each second
+	sweepMany = 2000                   // with more sessions than this the registry is read each 5 s, else each second; see describe
+	manyRows  = 50                     // of one frame, with more than sweepMany sessions
+	calmTurn  = 5 * time.Second        // a turn that runs for less needs no whole description
 	maxEvents = 200                    // frames of kind event in a second; a page reads no more
 	rowLimit  = 50 * time.Millisecond  // for one session to describe itself
 	maxBirths = 100                    // next lives of actors that are looked for at a time
@@ -37,10 +38,10 @@ type pump struct {
 	w *Window
 
 	mu     sync.Mutex
-	dirty  []string // sessions whose row may have changed, the oldest first
-	marked map[string]bool
-	events int // since the last tick
-	shown  int // of these, those that became frames
+	dirty  []string        // sessions whose row may have changed, the oldest first
+	marked map[string]bool // these; true: one of its actors has failed
+	events int             // since the last tick
+	shown  int             // of these, those that became frames
 	births []birth
 	ends   map[string]*session.Ended // of sessions whose end was not sent yet
 
@@ -60,7 +61,7 @@ func (w *Window) pump(outer context.Context) {
 	over := make(chan struct{})
 	w.exec.Go(func() {
 		defer close(over)
-		for e := range w.rt.Events(ctx) {
+		for e := range w.rt.EventsWhere(ctx, p.heard) {
 			p.event(e)
 		}
 		stop() // at the end of the runtime
@@ -93,10 +94,33 @@ func (w *Window) pause(ctx context.Context, d time.Duration) {
 func (p *pump) mark(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.marked[id] {
-		p.marked[id] = true
+	p.noteChange(id, false)
+}
+
+// noteChange is mark; hurt says that one of its actors has failed. mu is held.
+func (p *pump) noteChange(id string, hurt bool) {
+	before, marked := p.marked[id]
+	if !marked {
 		p.dirty = append(p.dirty, id)
 	}
+	if !marked || hurt && !before {
+		p.marked[id] = hurt || before
+	}
+}
+
+// heard takes note of an event, on the goroutine of its session, and reports whether the task that reads
+// the bus is to have it: to wake that task for each change of state would cost a busy program much more.
+func (p *pump) heard(r *session.EventRecord) bool {
+	_, failed := r.Event.(*session.ActorFailed)
+	_, supervised := r.Event.(*session.Supervision)
+	_, ended := r.Event.(*session.Ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events++
+	if r.Session != "" {
+		p.noteChange(r.Session, failed || supervised)
+	}
+	return ended || r.Event.Level() >= slog.LevelInfo
 }
 
 // actorFrame is a moment in the life of an actor.
@@ -113,7 +137,6 @@ type actorFrame struct {
 // event takes an event, on the task that reads the bus.
 func (p *pump) event(r session.EventRecord) {
 	p.mu.Lock()
-	p.events++
 	show := r.Event.Level() >= slog.LevelInfo && p.shown < maxEvents
 	if show {
 		p.shown++
@@ -134,7 +157,7 @@ func (p *pump) event(r session.EventRecord) {
 		of := inspect.EventOf(r)
 		p.w.hub.publish("event", "", steered{of, of.By, ""})
 	}
-	if r.Session != "" {
+	if r.Session != "" { // once more: the row may have what the frames above say only now
 		p.mark(r.Session)
 	}
 }
@@ -228,7 +251,7 @@ func (p *pump) beat(ctx context.Context) {
 // sweep compares the registry with the rows: the bus drops events of a runtime that has more
 // of them than one task can read.
 func (p *pump) sweep() {
-	if len(p.rows) > sweepMany && p.n%(5*beats) != 0 {
+	if p.many() && p.n%(5*beats) != 0 {
 		return
 	}
 	there := map[string]bool{}
@@ -239,13 +262,16 @@ func (p *pump) sweep() {
 		}
 	}
 	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(p.rows)) {
+	for id := range p.rows { //troupe:maporder gone sorts them
 		if !there[id] {
 			ids = append(ids, id)
 		}
 	}
 	p.gone(ids)
 }
+
+// many reports whether there are so many sessions that not each of them can be asked now and then.
+func (p *pump) many() bool { return len(p.rows) > p.w.sweepMany }
 
 // gone sends the last rows of sessions that have ended. The pages keep maxEnded of them.
 func (p *pump) gone(ids []string) {
@@ -285,10 +311,18 @@ func cut(text string, most int) string {
 // flush sends the rows that have changed, the oldest change first. Those that work are read
 // again now and then: what a session waits for changes without an event.
 func (p *pump) flush(ctx context.Context) {
+	most := maxRows
+	if p.many() {
+		most = manyRows
+	}
 	p.mu.Lock()
-	ids := p.dirty[:min(len(p.dirty), maxRows)]
-	p.dirty = slices.Clone(p.dirty[len(ids):])
+	ids := p.dirty[:min(len(p.dirty), most)]
+	p.dirty = p.dirty[len(ids):] // append makes a new array now and then, without these
+	hurt := map[string]bool{}
 	for _, id := range ids {
+		if p.marked[id] {
+			hurt[id] = true
+		}
 		delete(p.marked, id)
 	}
 	p.mu.Unlock()
@@ -309,9 +343,9 @@ func (p *pump) flush(ctx context.Context) {
 			p.mu.Unlock()
 			continue
 		}
-		t := p.w.briefly(ctx, s)
-		r := rowOf(&t)
-		if last := p.rows[id]; last == nil || !last.same(&r) {
+		last := p.rows[id]
+		r := p.describe(ctx, s, last, hurt[id])
+		if last == nil || !last.same(&r) {
 			p.rows[id] = &r
 			changed = append(changed, &r)
 		}
@@ -320,6 +354,24 @@ func (p *pump) flush(ctx context.Context) {
 	if len(changed) > 0 {
 		p.w.hub.publish("session", "", map[string][]*row{"sessions": changed})
 	}
+}
+
+// describe makes the row of a session. Of many sessions it asks only those that are in trouble, or wait
+// for something: the rows of the others are made of what is known without a question, and pages ask
+// for those that a person sees.
+func (p *pump) describe(ctx context.Context, s *runtime.Session, last *row, hurt bool) row {
+	if last == nil || hurt || !p.many() {
+		t := p.w.briefly(ctx, s)
+		return rowOf(&t)
+	}
+	t := s.Outline()
+	if t.State != session.StateReady && (t.State != session.StateRunning || t.At.Sub(t.TurnSince) > calmTurn) {
+		t = p.w.briefly(ctx, s)
+		return rowOf(&t)
+	}
+	r := rowOf(&t)
+	r.RSS, r.lives, r.Restarts = last.RSS, last.lives, r.Restarts+last.lives
+	return r
 }
 
 // tickFrame is the pulse of the page.

@@ -38,6 +38,8 @@ type row struct {
 	Partial     bool              `json:"partial,omitempty"`
 	Wait        *wait             `json:"wait,omitempty"`  // the first
 	Waits       int               `json:"waits,omitempty"` // how many there are
+
+	lives int // the part of Restarts that is of actors
 }
 
 // wait is a [session.Wait] with its start in place of its age.
@@ -59,8 +61,9 @@ func rowOf(t *runtime.SessionTree) row {
 		Unread: t.Unread, UnreadLimit: t.UnreadLimit, Partial: t.Partial, Waits: len(t.Waits),
 	}
 	for i := range t.Actors {
-		r.Restarts += t.Actors[i].Restarts
+		r.lives += t.Actors[i].Restarts
 	}
+	r.Restarts += r.lives
 	if len(t.Waits) > 0 {
 		r.Wait = waitOf(&t.Waits[0])
 	}
@@ -110,6 +113,23 @@ func (w *Window) sessions(rw http.ResponseWriter, r *http.Request, _ caller) {
 	}
 	all.Sessions = append(all.Sessions, others...)
 	writeJSON(rw, all)
+}
+
+// maxShown is the most rows of one answer to a page that asks for those in view.
+const maxShown = 64
+
+// inView answers with the rows of sessions that a person sees: of many sessions the stream has each row
+// only now and then. Those that have ended are left out.
+func (w *Window) inView(rw http.ResponseWriter, r *http.Request, _ caller) {
+	rows := []row{}
+	ids := r.URL.Query()["id"]
+	for _, id := range ids[:min(len(ids), maxShown)] {
+		if s := w.rt.Session(id); s != nil {
+			t := w.briefly(r.Context(), s)
+			rows = append(rows, rowOf(&t))
+		}
+	}
+	writeJSON(rw, map[string]any{"at": w.clock.Now(), "sessions": rows})
 }
 
 // group is the sessions of one state.
@@ -168,7 +188,7 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 		writeJSON(rw, s.Tree(r.Context()))
 		return
 	}
-	report, err := w.local.report(r.Context())
+	report, own, err := w.local.report(r.Context())
 	if err != nil {
 		refuse(rw, err)
 		return
@@ -186,7 +206,7 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 		of = slices.Repeat([]string{id}, len(tree.Accounts))
 	} else {
 		all := w.others.ask(r.Context(), w)
-		host, groups = report.Host, groupsOf(hostedOf(report.Tree.Sessions, all))
+		host, groups = report.Host, groupsOf(hostedOf(own, all))
 		tree, of = merged(all, &report.Tree)
 	}
 	tree.Sessions = []runtime.SessionTree{}

@@ -44,12 +44,14 @@ type Window struct {
 	lives   lives
 	others  others
 	mux     *http.ServeMux
+
+	sweepMany int // the constant; tests take another number
 }
 
 // Handler returns the window of a runtime. It checks each request itself; see
 // [inspect.Access]. Mount it at a path that ends in a slash.
 func Handler(rt *runtime.Runtime, cfg Config) *Window {
-	w := &Window{cfg: cfg, rt: rt, clock: rt.Clock(), exec: rt.Executor(), assets: loadAssets()}
+	w := &Window{cfg: cfg, rt: rt, clock: rt.Clock(), exec: rt.Executor(), assets: loadAssets(), sweepMany: sweepMany}
 	rt.KeepHistory()
 	w.gate.access, w.gate.clock = cfg.Access, w.clock
 	w.gate.name()
@@ -70,6 +72,7 @@ func (w *Window) routes() {
 	read("/api/tree", w.tree)
 	read("/api/sessions", w.sessions)
 	read("/api/history", w.history)
+	read("/api/rows", w.inView)
 	read("/api/sessions/{session}/options", w.withContent(w.options))
 	read("/api/jobs", w.jobs)
 	read("/api/jobs/{job}", w.job)

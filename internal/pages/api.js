@@ -71,6 +71,18 @@ export async function sessions() {
   }
   return world.sessions;
 }
+// inView fetches the rows that a person sees anew: of many sessions the stream has each row only now and then.
+const many = 2000;
+let asking = false;
+export async function inView(rows) {
+  const ids = rows.filter(s => !s.host && s.state !== 'closed' && s.state !== 'failed').slice(0, 64).map(s => s.id);
+  if (asking || document.hidden || !ids.length || !(world.sessions?.size > many)) return;
+  asking = true;
+  try {
+    const d = await get('api/rows?' + ids.map(id => 'id=' + seg(id)).join('&'));
+    for (const r of d.sessions) world.sessions?.set(r.id, row(r, d.at));
+  } catch { /* the rows stay as they were */ } finally { asking = false; }
+}
 export async function tree() {
   const d = await get('api/tree'), t = d.tree || d, groups = d.groups || t.groups;
   t.breakers ||= []; t.accounts ||= [];

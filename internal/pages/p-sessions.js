@@ -1,6 +1,6 @@
 // The table of sessions.
 import { h, set, put, say, num, usd, dur, clock, exact, state, glyph, roles, words, order, waitLine, waitTitle, empty, plain, spaced, List } from './ui.js';
-import { world, now, sessions as fetched, name, address } from './api.js';
+import { world, now, sessions as fetched, inView, name, address } from './api.js';
 import { act, head, narrow, rank, calm, kept } from './parts.js';
 
 export const load = () => fetched();
@@ -119,6 +119,7 @@ export default function sessions(root, p, go) {
       if (type === 'session') soon();
       if (type === 'gone') soon();
       if (type !== 'tick') return;
+      inView(list.items.slice(Math.max(0, list.first), Math.max(0, list.first) + (list.shown || 0))).then(soon);
       soon();
       if (!list.items.length && world.sessions?.size) apply();
       if (++n % 3 === 0 && !chips.matches(':focus-within, :hover')) drawChips();
