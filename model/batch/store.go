@@ -94,7 +94,8 @@ func (s *store) read(since time.Time) ([]*batch, error) {
 		case r.Sending != "" && r.At.After(since):
 			b := &batch{tag: r.Sending, model: r.Model, at: r.At, size: len(r.IDs), earlier: true, entries: map[string]*entry{}}
 			for _, id := range r.IDs {
-				hash, _, _ := strings.Cut(id, "-")
+				hash, rest, _ := strings.Cut(id, "-")
+				_, b.mark, _ = strings.Cut(rest, "-")
 				b.entries[id] = &entry{hash: hash, id: id, of: b}
 			}
 			known[b.tag] = b

@@ -15,6 +15,7 @@ import (
 // batch is a batch, as far as it has requests that were not answered.
 type batch struct {
 	tag     string
+	mark    string // the end of the names of its requests, which another batch may have, too; "": of an old record
 	model   string
 	at      time.Time // of the submission
 	id      string    // of the endpoint; "": it is not known whether it is there
@@ -34,8 +35,14 @@ func (c *Client) submit(name string) {
 	delete(c.queues, name)
 	q.timer.Stop()
 	b := &batch{model: name, size: len(q.entries), entries: map[string]*entry{}}
+	sum := sha256.New()
+	_, _ = fmt.Fprintln(sum, c.cfg.Clock.Now().UnixNano(), len(c.batches)) // it never fails
+	for _, e := range q.entries {
+		_, _ = fmt.Fprintln(sum, e.hash)
+	}
+	b.mark = hex.EncodeToString(sum.Sum(nil)[:6])
 	for i, e := range q.entries {
-		e.id, e.of = fmt.Sprintf("%s-%d", e.hash, i), b
+		e.id, e.of = fmt.Sprintf("%s-%d-%s", e.hash, i, b.mark), b
 		b.entries[e.id] = e
 	}
 	c.name(b)

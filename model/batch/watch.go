@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-troupe/troupe/model"
@@ -128,8 +129,9 @@ func (c *Client) excuse(b *batch, err error) {
 // are collected once more. It reports false, too, when all callers have gone.
 func (c *Client) found(ctx context.Context, b *batch) bool {
 	others, delay, failed := map[string]bool{}, settling, 0
-	for wait := c.cfg.Clock.Now().Sub(b.at) < settling; ; wait = true {
-		if wait && !c.sleep(ctx, delay) {
+	for {
+		// The submission may still be under way, however long ago it began: a large one takes half an hour.
+		if !c.sleep(ctx, delay) {
 			return false
 		}
 		id, perhaps, err := c.look(ctx, b, others)
@@ -178,7 +180,7 @@ func (c *Client) look(ctx context.Context, b *batch, others map[string]bool) (id
 		}
 		is := false
 		if err = c.cfg.Model.BatchResults(ctx, o, func(a *model.BatchAnswer) bool {
-			is = b.entries[a.ID] != nil
+			is = b.has(a.ID)
 			return false
 		}); err != nil {
 			return "", false, err
@@ -189,6 +191,15 @@ func (c *Client) look(ctx context.Context, b *batch, others map[string]bool) (id
 		others[o.ID] = true
 	}
 	return "", perhaps, nil
+}
+
+// has reports whether a request of that name was submitted with the batch. It may have been answered
+// since, so b.entries do not tell.
+func (b *batch) has(id string) bool {
+	if b.mark == "" {
+		return b.entries[id] != nil
+	}
+	return strings.HasSuffix(id, "-"+b.mark)
 }
 
 // knows reports whether a batch of the endpoint is another one of the client's.

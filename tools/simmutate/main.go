@@ -60,6 +60,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfOutages$"
 		case strings.HasPrefix(m.ID, "store-"):
 			pattern = "^TestPlantedBugsOfStores$"
+		case strings.HasPrefix(m.ID, "batch-"):
+			pattern = "^TestPlantedBugsOfBatches$"
 		case strings.HasPrefix(m.ID, "sub-"):
 			pattern = "^TestPlantedBugsOfSubagents$"
 		case strings.HasPrefix(m.ID, "loop-"):
