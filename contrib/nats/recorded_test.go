@@ -65,7 +65,7 @@ func eachRecording(t *testing.T, part string, play func(t *testing.T, folder str
 	}
 }
 
-// long is a result that is no message on the server of the recording.
+// long is a result that is too large for a message on the server of the recording.
 var long = strings.Repeat("so it is. ", 32<<10)
 
 // ofRecord is the recorded job. The content of its tasks is part of the record: it makes their hashes.
@@ -204,7 +204,7 @@ func TestARecordedJobContinues(t *testing.T) {
 	})
 }
 
-// What the program has left of its task: one start, and the call that waits for a person.
+// A program that takes the task reads one start, and the call that waits for a person.
 func TestARecordedNote(t *testing.T) {
 	t.Parallel()
 	eachRecording(t, "job-waits", func(t *testing.T, _ string, nc *nats.Conn) {

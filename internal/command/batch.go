@@ -143,7 +143,7 @@ func (s *settings) checkBatch() (string, error) {
 	_, err = os.Stat(filepath.Join(job.Out, journal.Name))
 	switch {
 	case err == nil && !job.Resume && (!s.batch.dryRun || job.Sample > 0):
-		return "", fmt.Errorf("%s has the journal of a job already; add --resume to go on with it, or give another --out", job.Out)
+		return "", fmt.Errorf("%s has the journal of a job already; add --resume to continue it, or give another --out", job.Out)
 	case err != nil && job.Resume:
 		return "", fmt.Errorf("%s has no journal to go on with; leave --resume out", job.Out)
 	}

@@ -154,7 +154,7 @@ func (p *progress) event(e fleet.Event) {
 	case fleet.EventPaused:
 		p.line("paused: nothing more starts until troupe ctl " + p.out + " resume")
 	case fleet.EventResumed:
-		p.line("the job goes on")
+		p.line("the job continues")
 	case fleet.EventRequeued:
 		p.line(e.Task + " runs again from the beginning")
 	case fleet.EventPaced:
@@ -163,7 +163,7 @@ func (p *progress) event(e fleet.Event) {
 		}
 	case fleet.EventSwept:
 		if !p.quiet {
-			p.line("nothing of " + e.Detail + " runs any more")
+			p.line("no process of " + e.Detail + " is left")
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestCtl(t *testing.T) {
 	ctl(t, exitOK, file, "retune", "2")
 	ctl(t, exitOK, file, "resume")
 	require.Eventually(t, func() bool { return strings.Contains(say(), "2 running, 1 queued") }, time.Minute, 10*time.Millisecond)
-	w.err.await(t, "the job goes on")
+	w.err.await(t, "the job continues")
 	w.signal <- os.Interrupt
 	w.signal <- os.Interrupt
 	assert.Equal(t, 130, <-code)

@@ -227,6 +227,9 @@ func listSessions(ctx context.Context, c *console, s *settings, all *transcript.
 		}
 		return c.write(out)
 	}
+	if len(list) == 0 && s.rest.offset == 0 {
+		c.remark("%s has no sessions here; --agent lists those of another agent, --store those of a session store", cmp.Or(s.agent, "claude"))
+	}
 	for i := range list {
 		if err := c.line([]byte(sessionLine(&list[i]))); err != nil {
 			return err

@@ -117,6 +117,29 @@ func TestSessionsRewind(t *testing.T) {
 	assert.Equal(t, exitResult, w.run("sessions", "rewind", restFirst, prompt), "a session without checkpoints")
 }
 
+// An empty list says whose sessions were looked for.
+func TestNoSessionsAtAll(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--cwd", "/w/empty"}, "troupe: claude has no sessions here; --agent lists those of another agent"},
+		{[]string{"--agent", "qoder"}, "troupe: qoder has no sessions here;"},
+		{[]string{"--agent", "qoder", "--quiet"}, ""},
+		{nil, ""},
+	} {
+		w, _ := newHome(t)
+		require.Equal(t, exitOK, w.run(append([]string{"sessions", "list"}, c.args...)...))
+		if c.says == "" {
+			assert.Empty(t, w.err.String(), c.args)
+		} else {
+			assert.Contains(t, w.err.String(), c.says)
+			assert.Empty(t, w.out.String())
+		}
+	}
+}
+
 func TestSessionsCommandRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
