@@ -25,6 +25,9 @@ const (
 	opRetune  = "retune" // its Arg is the number
 	opAllow   = "allow"  // its ID ends with that of the approval; its Arg is the changed input, or empty
 	opDeny    = "deny"   // its Arg is the reason
+	// opCancelJob cancels all tasks. Its Arg is how often tasks were requeued before it, as JSON by id: a
+	// task that was requeued later is not canceled, also in a program that comes after both.
+	opCancelJob = "cancel_job"
 )
 
 // The IDs of decisions are such that programs which decide the same at the same time make one
@@ -169,6 +172,8 @@ func (m *machine) obeys(d *queue.Decision, out []effect) []effect {
 			return steered{id: id, what: steerCancel, ordered: true}.step(m, out)
 		}
 		return out
+	case opCancelJob:
+		return m.cancelAll(d, out)
 	case opRequeue:
 		if n != nil && n.requeued < requeued {
 			return steered{id: id, what: steerRequeue, ordered: true, number: requeued}.step(m, out)
@@ -181,6 +186,20 @@ func (m *machine) obeys(d *queue.Decision, out []effect) []effect {
 		return out
 	}
 	return append(out, tell{Event{Kind: EventWarning, Detail: fmt.Sprintf("the decision %q about %q, of %s, is not known to this version: it was left out", d.Op, d.Task, d.By)}})
+}
+
+// cancelAll cancels the tasks that have no result.
+func (m *machine) cancelAll(d *queue.Decision, out []effect) []effect {
+	before := map[string]int{}
+	if d.Arg != "" && json.Unmarshal([]byte(d.Arg), &before) != nil {
+		return append(out, tell{Event{Kind: EventWarning, Detail: fmt.Sprintf("the decision %q of %s cannot be read: it was left out", d.ID, d.By)}})
+	}
+	for _, n := range slices.Clone(m.order) {
+		if n.state != nodeOver && n.requeued <= before[n.id] {
+			out = steered{id: n.id, what: steerCancel, ordered: true}.step(m, out)
+		}
+	}
+	return out
 }
 
 // answered takes the answer to a call. One whose call is not known here is for the attempt that
@@ -284,6 +303,15 @@ func (s *sight) knows(ticket string) {
 	s.requeued[id] = max(s.requeued[id], requeued)
 }
 
+// nextID is the ID of the next decision about the job.
+func (s *sight) nextID() string {
+	number := 1
+	for s.decided[jobID(number)] {
+		number++
+	}
+	return jobID(number)
+}
+
 // decision is what an order comes to, or nil if that is so already.
 func (s *sight) decision(o *Order, at time.Time) (*queue.Decision, error) {
 	d := &queue.Decision{Op: o.Op, By: o.By, At: at.UTC()}
@@ -295,12 +323,18 @@ func (s *sight) decision(o *Order, at time.Time) (*queue.Decision, error) {
 			}
 			d.Arg = strconv.Itoa(o.N)
 		}
-		number := 1
-		for s.decided[jobID(number)] {
-			number++
-		}
-		d.ID = jobID(number)
+		d.ID = s.nextID()
 	case opCancel, opRequeue:
+		if o.Op == opCancel && o.Task == "" {
+			again := maps.Clone(s.requeued)
+			maps.DeleteFunc(again, func(_ string, n int) bool { return n == 0 })
+			arg, err := json.Marshal(again)
+			if err != nil {
+				return nil, err
+			}
+			d.Op, d.ID, d.Arg = opCancelJob, s.nextID(), string(arg)
+			break
+		}
 		requeued, there := s.requeued[o.Task]
 		if !there {
 			return nil, fmt.Errorf("task %q: %w", o.Task, ErrNoTask)
@@ -323,6 +357,9 @@ func (s *sight) decision(o *Order, at time.Time) (*queue.Decision, error) {
 			return nil, fmt.Errorf("approval %q: %w", o.Approval, ErrNoApproval)
 		}
 		d.Task, d.ID, d.Arg = ticket, answerID(ticket, o.Approval), o.Reason
+		if o.Op == opAllow {
+			d.Arg = string(o.Input)
+		}
 	default:
 		return nil, &session.ConfigError{Option: "Order.Op", Problem: fmt.Sprintf("is %q", o.Op), Fix: "take cancel, requeue, pause, resume, retune, allow or deny"}
 	}

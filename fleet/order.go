@@ -2,24 +2,28 @@ package fleet
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Order is a person's decision about a job whose programs share a queue. Each program obeys it.
 type Order struct {
 	// Op is what to do: "cancel" or "requeue" a Task, as [Handle.CancelTask] and [Handle.Requeue]
-	// do; "pause" or "resume" the job; "retune" each program to N attempts at the same time;
-	// "allow" or "deny" the call of an Approval, as [Handle.Decide] does.
+	// do; "cancel" without a Task, which cancels all tasks that have no result; "pause" or "resume"
+	// the job; "retune" each program to N attempts at the same time; "allow" or "deny" the call of
+	// an Approval, as [Handle.Answer] does.
 	Op       string
-	Task     string // id
-	Approval string // ID of the [Approval]
-	N        int    // from 1
-	Reason   string // of a denial, for the model
-	By       string // who decides; for people
+	Task     string          // id
+	Approval string          // ID of the [Approval]
+	Input    json.RawMessage // of "allow": a JSON object in place of the input that the model wrote; nil: that input
+	N        int             // from 1
+	Reason   string          // of a denial, for the model
+	By       string          // who decides; for people
 }
 
 // Decide gives an order to all programs of a job: those that run now, and those that come later.
@@ -31,6 +35,12 @@ type Order struct {
 // The error matches [ErrNoTask], [ErrTaskOver], [ErrNoApproval] or the error of ctx, is a
 // *session.ConfigError for an order that makes no sense, or is the queue's.
 func Decide(ctx context.Context, q queue.Queue, o Order) error {
+	if o.Input != nil {
+		a := Answer{ID: o.Approval, Allow: o.Op == opAllow, Input: o.Input}
+		if err := a.check(); err != nil {
+			return &session.ConfigError{Option: "Order.Input", Problem: err.Error(), Fix: `give a JSON object, with "allow"`}
+		}
+	}
 	clock := kernel.NewClock(nil)
 	for {
 		s := newSight()
@@ -54,7 +64,7 @@ func Decide(ctx context.Context, q queue.Queue, o Order) error {
 			return nil
 		case !errors.Is(err, queue.ErrDecided):
 			return fmt.Errorf("order %s: %w", o.Op, err)
-		case o.Op == opCancel || o.Op == opRequeue: // another person has, in this moment
+		case d.Op == opCancel || d.Op == opRequeue: // another person has, in this moment
 			return nil
 		}
 		// Another decision has the number, or another answer was quicker: look again.

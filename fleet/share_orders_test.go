@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -288,4 +289,56 @@ func TestADecisionOfALaterVersion(t *testing.T) {
 		assert.Equal(t, fleet.Accepted, p.agree()["t0"].Status)
 		assert.Equal(t, 1, warned)
 	})
+}
+
+// An order to cancel the job cancels what has no result, also in a program that comes later; a task that was
+// requeued after it runs.
+func TestAnOrderCancelsTheJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := tasks(5)
+		p := newPeers(t, memory())
+		p.join("submitter", fleet.ShareSubmit, all)
+		p.join("one", fleet.ShareAll, all, func(j *fleet.Job) {
+			j.Options = private(t, backend(turn(scripted.Delay(10*time.Minute), scripted.Text("one"))))
+		})
+		synctest.Wait()
+		running := p.handles["one"].Progress().Running
+		require.Len(t, running, 1)
+		require.NoError(t, p.order(fleet.Order{Op: "requeue", Task: "t4"}), "before")
+		require.NoError(t, p.order(fleet.Order{Op: "cancel", By: "mira"}))
+		require.NoError(t, p.order(fleet.Order{Op: "cancel", By: "ben"}), "twice")
+		require.NoError(t, p.order(fleet.Order{Op: "requeue", Task: "t3"}), "after")
+		p.join("late", fleet.ShareAll, all)
+		got := p.agree()
+		require.Len(t, got, len(all))
+		for id, r := range got {
+			want := fleet.Canceled
+			if id == "t3" {
+				want = fleet.Accepted
+			}
+			assert.Equal(t, want, r.Status, id)
+		}
+		assert.Equal(t, 1, p.runs(running[0].ID))
+	})
+}
+
+// TestAnOrderAllowsAnotherInput gives the agent the input of a person.
+func TestAnOrderAllowsAnotherInput(t *testing.T) {
+	t.Parallel()
+	q := memory()
+	says := when("do", &scripted.ToolUse{Name: "Bash", Input: map[string]any{"command": "deploy"}, Result: "deployed ${input}"}, scripted.Text("end"))
+	out := t.TempDir()
+	worker, _ := begun(t, fleet.Job{Tasks: tasks(1), Options: backend(says), Out: out, Queue: q, Worker: "worker", Approvals: &fleet.Approvals{Hold: time.Hour}})
+	a := asks(t, worker)
+	for _, o := range []fleet.Order{
+		{Op: "allow", Approval: a.ID, Input: json.RawMessage(`[]`)}, {Op: "deny", Approval: a.ID, Input: json.RawMessage(`{}`)}, {Op: "pause", Input: json.RawMessage(`{}`)},
+	} {
+		require.ErrorAs(t, fleet.Decide(t.Context(), q, o), new(*session.ConfigError), "%+v", o)
+	}
+	require.NoError(t, fleet.Decide(t.Context(), q, fleet.Order{Op: "allow", Approval: a.ID, Input: json.RawMessage(`{"command":"deploy --dry"}`), By: "mira"}))
+	results, err := rest(t, worker)
+	require.NoError(t, err)
+	require.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
+	assert.Contains(t, read(t, out, results["t0"].Transcript), `deployed {\"command\":\"deploy --dry\"`)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type clusterJob struct {
 	limit   int
 	order   []string // ids of tasks
 	tasks   map[string]*clusterTask
+	answers map[string]*ui.DecidedError // to calls, by ticket and id: a task that was requeued may make the same call
 }
 
 // clusterTask is the last ticket of a task.
@@ -49,7 +51,7 @@ type clusterTask struct {
 }
 
 func newClusterJob(w *clusterWindow, e JobEntry) *clusterJob {
-	j := &clusterJob{w: w, name: e.Job, entry: e, tasks: map[string]*clusterTask{}}
+	j := &clusterJob{w: w, name: e.Job, entry: e, tasks: map[string]*clusterTask{}, answers: map[string]*ui.DecidedError{}}
 	j.ctx, j.stop = context.WithCancel(w.ctx)
 	return j
 }
@@ -107,6 +109,8 @@ func (j *clusterJob) take(change *queue.Change, now time.Time) {
 			j.paused = d.Op == "pause"
 		case "retune":
 			j.limit, _ = strconv.Atoi(d.Arg) // 0: as the workers say
+		case "allow", "deny":
+			j.answered(d)
 		}
 		return
 	}
@@ -145,6 +149,46 @@ func (j *clusterJob) take(change *queue.Change, now time.Time) {
 	}
 }
 
+// answered takes the answer to a call; mu is held.
+func (j *clusterJob) answered(d *queue.Decision) {
+	v := ui.Verdict{Allow: d.Op == "allow", Who: d.By}
+	switch {
+	case !v.Allow:
+		v.Reason = d.Arg
+	case d.Arg != "":
+		v.Input = json.RawMessage(d.Arg)
+	}
+	j.answers[d.Task+d.ID[strings.LastIndexByte(d.ID, '.'):]] = &ui.DecidedError{Verdict: v, At: d.At}
+}
+
+// waiting are the calls of a task without an answer: its worker may not have taken note of one; mu is held.
+func (j *clusterJob) waiting(t *clusterTask) []fleet.Approval {
+	return slices.DeleteFunc(slices.Clone(t.calls), func(a fleet.Approval) bool { return j.answers[t.call(a.ID)] != nil })
+}
+
+// call is the key of an answer to a call of the task.
+func (t *clusterTask) call(id string) string {
+	if t.number > 0 {
+		return t.ID + "#" + strconv.Itoa(t.number) + "." + id
+	}
+	return t.ID + "." + id
+}
+
+// keyOf is that of a call that waits, or of one that was answered; mu is held.
+func (j *clusterJob) keyOf(call string) (key string) {
+	for _, t := range j.tasks {
+		if slices.ContainsFunc(t.calls, func(a fleet.Approval) bool { return a.ID == call }) {
+			return t.call(call)
+		}
+	}
+	for key := range j.answers {
+		if strings.HasSuffix(key, "."+call) {
+			return key
+		}
+	}
+	return ""
+}
+
 // read takes what a change says of the task.
 func (t *clusterTask) read(change *queue.Change) {
 	var note fleet.TaskNote
@@ -171,7 +215,7 @@ func (j *clusterJob) sums() (gates int, usd float64, turns int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, t := range j.tasks {
-		gates, usd, turns = gates+len(t.calls), usd+t.Usage.USD, turns+t.turns
+		gates, usd, turns = gates+len(j.waiting(t)), usd+t.Usage.USD, turns+t.turns
 	}
 	return gates, usd, turns
 }
@@ -213,8 +257,7 @@ func (j *clusterJob) State(context.Context) (ui.JobState, error) {
 			one.Doing = "at " + one.Worker
 		}
 		state.Tasks = append(state.Tasks, ui.JobTask{ID: id, State: string(t.State), Status: string(t.Status), Error: t.Error, Since: t.Since, Value: one})
-		for i := range t.calls {
-			a := &t.calls[i]
+		for _, a := range j.waiting(t) {
 			state.Approvals = append(state.Approvals, ui.Approval{
 				ID: a.ID, Task: a.Task, Attempt: a.Attempt, Tool: a.Tool, Input: a.Input, Cwd: a.Cwd, Said: a.Said, At: a.At,
 				HoldUntil: a.HoldUntil, Rule: a.Rule, RuleList: a.RuleList, RuleFrom: a.RuleFrom, Reason: a.Reason, Diff: a.Diff,
@@ -280,28 +323,40 @@ func (j *clusterJob) Do(ctx context.Context, c ui.Command) error {
 		if o.Op, o.N = "retune", c.Limit; c.Limit < 1 {
 			return fmt.Errorf("%w: a limit of each worker is from 1; pause the job to start nothing", ui.ErrUnsupported)
 		}
-	case ui.CancelTask:
+	case ui.CancelJob, ui.CancelTask: // without a task: all tasks
 		o.Op = "cancel"
 	case ui.RequeueTask:
 		o.Op = "requeue"
 	case ui.Decide:
-		if c.Verdict.Input != nil {
-			return ui.ErrUnsupported
+		if o.Op, o.Approval, o.Reason = "deny", c.Approval, c.Verdict.Reason; c.Verdict.Allow {
+			o.Op, o.Reason, o.Input = "allow", "", c.Verdict.Input
 		}
-		if o.Op, o.Approval, o.Reason, o.By = "deny", c.Approval, c.Verdict.Reason, c.Verdict.Who; c.Verdict.Allow {
-			o.Op, o.Reason = "allow", ""
-		}
+		o.By = cmp.Or(c.Verdict.Who, c.Who)
 	default:
 		return ui.ErrUnsupported
 	}
 	j.mu.Lock()
-	q, over := j.q, j.entry.State == JobOver
+	q, over, first := j.q, j.entry.State == JobOver, j.answers[j.keyOf(c.Approval)]
 	j.mu.Unlock()
+	switch {
+	case c.Op == ui.CancelJob && over:
+		return fmt.Errorf("job %s: %w", j.name, ui.ErrOver)
+	case c.Op == ui.Decide && first != nil:
+		return first
+	}
 	if q == nil {
 		return errors.New("the servers do not answer now: try again")
 	}
 	if err := fleet.Decide(ctx, q, o); err != nil {
 		return ofWindow(err)
+	}
+	if c.Op == ui.Decide { // the queue may report the answer later
+		c.Verdict.Who = o.By
+		j.mu.Lock()
+		if key := j.keyOf(c.Approval); key != "" && j.answers[key] == nil {
+			j.answers[key] = &ui.DecidedError{Verdict: c.Verdict, At: time.Now()}
+		}
+		j.mu.Unlock()
 	}
 	if c.Op == ui.RequeueTask && over {
 		if err := j.w.cluster.Reopen(ctx, j.name); err != nil {
@@ -309,6 +364,12 @@ func (j *clusterJob) Do(ctx context.Context, c ui.Command) error {
 		}
 	}
 	what := strings.TrimSpace(o.Op + " " + o.Task + o.Approval)
+	switch {
+	case c.Op == ui.CancelJob:
+		what = "canceled"
+	case o.Input != nil:
+		what += " with changed input"
+	}
 	if o.N > 0 {
 		what += " " + strconv.Itoa(o.N)
 	}
