@@ -146,7 +146,8 @@ func (l *lives) follow(ctx context.Context, w *Window) {
 	}
 	for _, id := range wanted {
 		s := w.rt.Session(id)
-		if l.all[id] != nil || s == nil {
+		_, _, far := farName(id)
+		if l.all[id] != nil || s == nil && !far {
 			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
@@ -156,6 +157,10 @@ func (l *lives) follow(ctx context.Context, w *Window) {
 		}
 		l.all[id] = one
 		w.exec.Go(func() {
+			if s == nil {
+				w.followFar(ctx, id)
+				return
+			}
 			for m := range s.Watch(ctx) {
 				one.see(&m)
 			}

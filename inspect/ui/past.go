@@ -74,7 +74,7 @@ func added(to, more runtime.HistoryValues, late int) runtime.HistoryValues {
 // options answers with the options of a session as they were resolved, without secrets. They
 // have prompts.
 func (w *Window) options(rw http.ResponseWriter, r *http.Request, _ caller) {
-	if s := w.here(rw, r); s != nil {
+	if s := w.here(rw, r, "options"); s != nil {
 		writeJSON(rw, s.Options())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-troupe/troupe/inspect"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // Shared is the window for other windows of this user, as troupe top --ui is one: a handler for a
@@ -27,6 +28,12 @@ func (w *Window) Shared() http.Handler {
 	mux.HandleFunc("GET /window/jobs", w.sharedJobs)
 	mux.HandleFunc("GET /window/jobs/{job}", w.sharedJob)
 	mux.HandleFunc("GET /window/jobs/{job}/transcript", w.sharedTranscript)
+	mux.HandleFunc("GET /window/sessions/{session}/messages", w.sharedSession(true, w.messagesOf))
+	mux.HandleFunc("GET /window/sessions/{session}/options", w.sharedSession(true, func(rw http.ResponseWriter, _ *http.Request, s *runtime.Session) { writeJSON(rw, s.Options()) }))
+	mux.HandleFunc("GET /window/sessions/{session}/timeline", w.sharedSession(false, func(rw http.ResponseWriter, r *http.Request, s *runtime.Session) {
+		writeJSON(rw, s.Timeline(r.Context()))
+	}))
+	mux.HandleFunc("GET /window/sessions/{session}/follow", w.sharedSession(true, w.sharedFollow))
 	mux.HandleFunc("POST /window/do", w.sharedDo)
 	return socket.Protect(mux)
 }

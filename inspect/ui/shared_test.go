@@ -106,9 +106,9 @@ func TestAHostThatSharesItsWindow(t *testing.T) {
 				status, text, _ := p.do(http.MethodPost, path+"?host=77", body, nil)
 				assert.Equal(t, http.StatusAccepted, status, "%s: %s", path, text)
 			}
-			for path, want := range map[string]int{"api/approvals/job:c": 200, "api/approvals/desk:1": 200} {
-				status, text, _ := p.do(http.MethodPost, path+"?host=77", `{"allow": true}`, nil)
-				assert.Equal(t, want, status, "%s: %s", path, text)
+			for path, answer := range map[string]string{"api/approvals/job:c": `{"allow": true, "input": {"command": "ls"}}`, "api/approvals/desk:1": `{"allow": true}`} {
+				status, text, _ := p.do(http.MethodPost, path+"?host=77", answer, nil)
+				assert.Equal(t, http.StatusOK, status, "%s: %s", path, text)
 			}
 		}
 		if fr.kind == "event" && fr.data["type"] == "Steered" {
@@ -124,6 +124,9 @@ func TestAHostThatSharesItsWindow(t *testing.T) {
 	require.Len(t, f.job.commands, 5)
 	for _, c := range f.job.commands {
 		assert.Equal(t, "mira", c.Who)
+		if c.Op == ui.Decide {
+			assert.JSONEq(t, `{"command": "ls"}`, string(c.Verdict.Input))
+		}
 	}
 }
 

@@ -199,11 +199,16 @@ func (s socketHost) get(ctx context.Context, path string, to any) error {
 // send makes a request by the socket. A program that does not know the path, such as one without
 // a window, gives an error that matches [ErrUnsupported].
 func (s socketHost) send(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	return s.open(ctx, askLimit, method, path, body)
+}
+
+// open is send with a limit for the whole answer; 0: without a limit.
+func (s socketHost) open(ctx context.Context, limit time.Duration, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, bytes.NewReader(body)) //nolint:gosec // a socket of this user: what the URL names is not dialed
 	if err != nil {
 		return nil, fmt.Errorf("ui: %w", err)
 	}
-	client := &http.Client{Timeout: askLimit, Transport: &http.Transport{
+	client := &http.Client{Timeout: limit, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", string(s))
 		},

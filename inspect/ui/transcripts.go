@@ -30,10 +30,12 @@ func (w *Window) withContent(next handler) handler {
 // seen while it was watched and, before them, those that the agent has stored. find asks for more
 // of them, up to the first that has a text.
 func (w *Window) messages(rw http.ResponseWriter, r *http.Request, _ caller) {
-	s := w.here(rw, r)
-	if s == nil {
-		return
+	if s := w.here(rw, r, "messages"); s != nil {
+		w.messagesOf(rw, r, s)
 	}
+}
+
+func (w *Window) messagesOf(rw http.ResponseWriter, r *http.Request, s *runtime.Session) {
 	q := r.URL.Query()
 	before, _ := strconv.ParseInt(q.Get("before"), 10, 64) // 0: the newest
 	limit, _ := strconv.Atoi(q.Get("limit"))
@@ -53,10 +55,14 @@ func (w *Window) messages(rw http.ResponseWriter, r *http.Request, _ caller) {
 	writeJSON(rw, map[string]any{"messages": append(old, kept...), "more": more})
 }
 
-// here is the session of this program that the path names. Without one it answers the request.
-func (w *Window) here(rw http.ResponseWriter, r *http.Request) *runtime.Session {
+// here is the session of this program that the path names. Without one it answers the request: with what
+// the program says that the request names, or that there is no such session.
+func (w *Window) here(rw http.ResponseWriter, r *http.Request, what string) *runtime.Session {
+	if w.passed(rw, r, what) {
+		return nil
+	}
 	s := w.rt.Session(r.PathValue("session"))
-	if s == nil || r.URL.Query().Get("host") != "" {
+	if s == nil {
 		missing(rw, "session")
 		return nil
 	}
@@ -78,11 +84,9 @@ func (l *lives) of(id string) []item {
 
 // timeline answers with the past of a session. Names of tools are the model's, and no more.
 func (w *Window) timeline(rw http.ResponseWriter, r *http.Request, _ caller) {
-	s := w.here(rw, r)
-	if s == nil {
-		return
+	if s := w.here(rw, r, "timeline"); s != nil {
+		writeJSON(rw, s.Timeline(r.Context()))
 	}
-	writeJSON(rw, s.Timeline(r.Context()))
 }
 
 // transcript answers with a part of the transcript of a task, from a byte on, and where the

@@ -2,16 +2,19 @@
 import { h, set, morph, put, num, bytes, dur, clock, time, exact, state, glyph, waitLine, empty, panel, spaced } from './ui.js';
 import { cursor } from './charts.js';
 import { lanes } from './charts-life.js';
-import { world, now, session as one, get, post, seg, watch, name, jobAddress } from './api.js';
+import { world, now, session as one, get, post, seg, watch, hostID, name, jobAddress } from './api.js';
 import { live, act, toast, actorState, eventLine, calm, kept } from './parts.js';
 import { asker } from './steer.js';
 import { Transcript, cost } from './transcript.js';
 
+// keyOf is the name of a session in the stream of messages.
+const keyOf = p => { const of = p.host || hostID(); return of ? 'host:' + of + '/' + p.id : p.id; };
+
 // load fetches the session; what else the page shows may be missing, and is then not drawn.
 export async function load(p) {
   const at = 'api/sessions/' + seg(p.id), none = e => { if (e.status === 401) throw e; return null; };
-  watch(p.id);
-  try { const [s, tx, life, options] = await Promise.all([one(p.id, p.host), world.content ? get(at + '/messages?limit=200').catch(none) : null, get(at + '/timeline').catch(none), get(at + '/options').catch(none)]); return { s, tx, life, options }; } catch (e) { if (e.status === 404) return null; throw e; }
+  watch(keyOf(p));
+  try { const [s, tx, life, options] = await Promise.all([one(p.id, p.host), world.content ? get(at + '/messages?limit=200').catch(e => e.status === 403 ? { refused: e.message } : none(e)) : null, get(at + '/timeline').catch(none), get(at + '/options').catch(none)]); return { s, tx, life, options }; } catch (e) { if (e.status === 404) return null; throw e; }
 }
 
 function optionTable(o) {
@@ -50,7 +53,7 @@ const timelineOf = life => ({ lanes: lanesOf(life).map(x => ({ name: x.name, rol
 
 export default function session(root, p, go, data) {
   if (!data) { root.append(h('h1', {}, 'Session'), empty('There is no session ' + p.id, 'It has ended and is no longer kept, or it belongs to another host. A job keeps its transcript.', h('a', { class: 'btn', href: '#/sessions' }, 'All sessions'))); return { stop: () => watch() }; }
-  const s = data.s, at = 'api/sessions/' + seg(s.id), tx = new Transcript('Transcript of ' + s.id, { now, live, earlier: (seq, q) => get(at + '/messages?limit=200&before=' + seg(seq) + (q ? '&find=' + seg(q) : '')) });
+  const s = data.s, key = keyOf(p), at = 'api/sessions/' + seg(s.id), tx = new Transcript('Transcript of ' + s.id, { now, live, earlier: (seq, q) => get(at + '/messages?limit=200&before=' + seg(seq) + (q ? '&find=' + seg(q) : '')) });
   const st = h('span', {}), waits = h('div', { class: 'stack' }), acts = h('div', { class: 'stack tight' }), evs = h('ol', { class: 'events' }), facts = h('dl', { class: 'facts' }), money = h('div', {});
   const drawHead = () => {
     const t = now();
@@ -77,6 +80,7 @@ export default function session(root, p, go, data) {
   drawHead(); drawActs(); drawEvs();
   const fill = d => {
     if (!world.content) return set(tx.box, empty('Content is not shown', 'This window was opened without Access.Content: no prompt, answer or transcript leaves the process.'));
+    if (d?.refused) return set(tx.box, empty('Content is not shown', d.refused));
     if (!d) return set(tx.box, empty('No transcript', 'The host keeps none of this session.'));
     if (!d.messages?.length) return set(tx.box, tx.none = empty('No message yet', s.state === 'passivated' ? 'The session sleeps since ' + clock(new Date(s.state_since)) + '. It wakes with the next message.' : 'Messages appear here as they come.'));
     tx.show(d.messages, d.more);
@@ -97,8 +101,8 @@ export default function session(root, p, go, data) {
       if (type === 'session') { const r = d.rows.find(x => x.id === s.id); if (r) { const was = s.state; Object.assign(s, r, { waits: r.wait ? [r.wait, ...s.waits.slice(1)] : [], actors: s.actors }); drawHead(); fresh(); if (was !== s.state) life(); } }
       if (type === 'gone' && d.ids?.includes(s.id)) { s.state = 'closed'; s.waits = []; s.pid = 0; drawHead(); }
       if (type === 'actor' && d.session === s.id) { const a = s.actors.find(x => x.name.split('#')[0] === d.name.split('#')[0]); if (a) { Object.assign(a, { state: d.state, last_failure: d.last_failure || a.last_failure }); if (d.state === 'running' && d.restarts != null) a.restarts = d.restarts; if (d.state === 'running' && d.incarnation) a.name = a.name.split('#')[0] + '#' + d.incarnation; } drawActs(); fresh(); }
-      if (type === 'message' && d.session === s.id) tx.add(mine(d));
-      if (type === 'delta' && d.session === s.id) { mine(); tx.delta(d.seq, d.text); }
+      if (type === 'message' && d.session === key) tx.add(mine(d));
+      if (type === 'delta' && d.session === key) { mine(); tx.delta(d.seq, d.text); }
     },
     enter: e => document.activeElement === tx.search && (tx.next(e.shiftKey ? -1 : 1), true),
     key: e => tx.key(e) || e.key === 'Escape' && (go(kept.back || '#/sessions'), true),
