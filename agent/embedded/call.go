@@ -52,7 +52,7 @@ func (t *talk) call(l *agent.Lane) (*answer, error) {
 		a, err := t.once(l, &done)
 		t.inAPI += t.seams.Clock.Now().Sub(began)
 		e, ok := errors.AsType[*model.Error](err)
-		if err != nil && !a.whole {
+		if err != nil && !a.whole && (!ok || e.Class != model.Invalid) { // a refusal within the stream uses nothing, as observed
 			t.lost(l, a, ok && e.Type == "")
 		}
 		if err == nil {
@@ -200,7 +200,7 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 				a.id, a.request, a.usage, a.model = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage, e.Model
 				last = t.seams.Clock.Now()
 				if t.first.event.IsZero() {
-					t.first.event, t.first.usage, t.first.unsaid = last, e.Usage, r.Whole && done.early
+					t.first.event, t.first.usage, t.first.unsaid = last, e.Usage, r.Whole && done.cuts == 0
 				}
 				l.OpenMessage(agent.ModelMessage{
 					ID: a.id, RequestID: e.RequestID, Model: cmp.Or(e.Model, r.Model), Usage: startUsage(&e.Usage), TTFT: last.Sub(sent),

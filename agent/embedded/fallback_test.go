@@ -110,3 +110,37 @@ func TestWhatAFallbackModelCosts(t *testing.T) {
 		o.Model = "claude-sonnet-4-5"
 	}
 }
+
+// An answer that comes in one piece, since no stream had begun, says nothing of the time of its request.
+func TestTimesOfAnAnswerInOnePiece(t *testing.T) {
+	t.Parallel()
+	none := failing(model.Invalid, 404)
+	_, o := plays(t, messagesAPI(), none, none, saying("x"), saying("y"))
+	o.FallbackModel = "b"
+	c := open(t, o)
+	first, second := ask(t, c, mine), ask(t, c, "again")
+	require.Equal(t, "x", first.Result)
+	for _, field := range []string{"first_content_frame_ms", "ttft_stream_ms", "time_to_request_ms", "request_sent_wall_ms", "first_request_input_tokens"} {
+		assert.NotContains(t, string(first.Raw()), field)
+		assert.Contains(t, string(second.Raw()), field)
+	}
+	assert.Contains(t, string(first.Raw()), `"ttft_ms"`)
+}
+
+// A stream that the endpoint ends as a wrong request has used nothing; one that fails has.
+func TestUsageOfAStreamThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for class, used := range map[model.Class]int64{model.Invalid: 0, model.Server: 10} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			_, o := plays(t, messagesAPI(), func(_ context.Context, emit func(*model.Event) bool) error {
+				emit(&model.Event{Kind: model.Start, ID: "a", Usage: model.Usage{Input: 10, Output: 1}})
+				emit(&model.Event{Kind: model.Cut, Block: &model.Block{Kind: model.Text, Text: "Half"}})
+				return &model.Error{Class: class, Type: "x", RetryAfter: -1, Message: "bad", Started: true, Final: true}
+			})
+			r := ask(t, open(t, o), mine)
+			assert.True(t, r.IsError)
+			assert.Equal(t, used, r.Usage.InputTokens)
+		})
+	}
+}
