@@ -74,7 +74,7 @@ func isTest(pass *analysis.Pass, file *ast.File) bool {
 var layers = [...][]string{
 	{"base/spell", "base/shown", "base/wire", "base/jsonscan", "base/sse", "internal/hostgit", "internal/pages", "internal/search", "internal/textfile", "internal/web", "schema",
 		"base", "contrib", "docs", "internal", "scripts"},
-	{"internal/optionfile"},
+	{"internal/optionfile", "internal/parcel"},
 	{"protocol"},
 	{"acp", "acp/internal/gen", "internal/jsonshape", "model"},
 	{"policy"},
@@ -127,6 +127,7 @@ var alone = map[string][]string{
 	"internal/web":         {},
 	"schema":               {},
 	"internal/optionfile":  {"base/spell", "base/shown", "internal/textfile"},
+	"internal/parcel":      {"base/shown"},
 	"protocol":             {"base/shown", "base/wire", "base/jsonscan"},
 	"internal/jsonshape":   {"protocol", "base/jsonscan", "base/shown"},
 	"acp":                  {},
