@@ -28,7 +28,9 @@ type runner struct {
 	spaces  *workspaces
 	shared  *shared // nil: no other program may have the tasks
 	servers servers
-	markers []string // of earlier hosts
+	// sessions are kept for other programs; nil without Job.Move.
+	sessions *sessions
+	markers  []string // of earlier hosts
 }
 
 // servers are MCP servers that sessions share.
@@ -69,6 +71,12 @@ type attempt struct {
 	waits    *kernel.Promise[struct{}] // settled if the attempt was interrupted because a call waits for a person
 	judged   string                    // looked of the workspace after its last verification; "": not looked at
 	acted    bool                      // a tool was called since then that does more than read
+	from     *TaskNote                 // of the program whose session and workspace it continues with
+	arrived  bool                      // it does
+	stays    string                    // why its session cannot continue elsewhere; ""
+	kept     string                    // name of the last parcel
+	unmoved  string                    // why there is no newer one
+	parcels  int                       // that were put
 	report
 }
 
@@ -89,6 +97,7 @@ type report struct {
 	decided    string // why Before decided without a start
 	started    time.Time
 	how        Mode
+	note       string // of Attempt
 	place      space
 	adopted    bool // what an earlier host had left running was ended
 	remains    *remains
@@ -162,6 +171,9 @@ func (r *runner) prepare(ctx context.Context, a *attempt) error {
 	}
 	r.reconsider(a)
 	if err := r.adoptFor(ctx, a); err != nil {
+		return err
+	}
+	if err := r.arrive(ctx, a); err != nil {
 		return err
 	}
 	if err := r.fill(a); err != nil {
@@ -240,6 +252,11 @@ func (r *runner) configure(ctx context.Context, a *attempt) error {
 	}
 	if r.job.Subagents != nil {
 		r.limit(a, o)
+	}
+	if r.job.Move && r.shared != nil {
+		if a.stays = unmovable(o); a.stays == "" {
+			o.SessionStore = r.sessions
+		}
 	}
 	a.ownEnv = o.Env
 	env := maps.Clone(o.Env)

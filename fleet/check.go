@@ -43,6 +43,9 @@ func (j *Job) check() error {
 	if j.Queue == nil && (j.Files != nil || j.Worker != "" || j.Share != "") {
 		add("Files", ", Worker and Share have no use without Queue", "set Queue, or leave them out")
 	}
+	if j.Move && (j.Files == nil || j.Out == "") {
+		add("Move", "has no place for sessions and workspaces", "set Queue, Files and Out")
+	}
 	if !slices.Contains([]Share{"", ShareAll, ShareSubmit, ShareWork}, j.Share) {
 		add("Share", fmt.Sprintf("is %q", j.Share), "take ShareAll, ShareSubmit or ShareWork")
 	}

@@ -86,6 +86,9 @@ func (r *runner) conclude(ctx context.Context, a *attempt, err error) outcome {
 	if a.space.Dir != "" && o.status != BadWorkspace {
 		r.keepDiff(ctx, a)
 	}
+	if o.status == Interrupted {
+		r.keepLast(a)
+	}
 	o.turns, o.space = a.turns, a.space.Dir
 	if a.opts != nil && a.opts.PersistSession.Or(true) && (a.client != nil || a.mode == modeResume) {
 		o.session = a.session

@@ -58,7 +58,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 			return err
 		}
 		if a.turns+1 < len(a.prompts) || a.verify != nil { // else its result follows
-			_ = r.jot(ctx, a, a.turns+1, false, false)
+			r.keep(ctx, a, a.turns+1)
 		}
 	}
 	for round := 0; ; round++ {
@@ -75,7 +75,7 @@ func (r *runner) converse(ctx context.Context, a *attempt) error {
 		if err := r.turn(ctx, a, text); err != nil {
 			return err
 		}
-		_ = r.jot(ctx, a, a.turns, false, false)
+		r.keep(ctx, a, a.turns)
 	}
 }
 

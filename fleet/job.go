@@ -122,6 +122,13 @@ type Job struct {
 	// ended without a result: that program, or the next one in its directory Out, resumes the session,
 	// and any other one begins anew. Default: 0, the first program that asks for it gets it.
 	Affinity time.Duration
+	// Move lets another program of Queue continue a task whose program has given it back, or has died: after
+	// each turn, and when an attempt is interrupted, the session and the workspace are put into Files. The
+	// other one makes a new workspace, fills it, and resumes the session. Of a git repository the commits
+	// and changes since the start travel, but not what git ignores, nor repositories inside; of another copy all
+	// files; of a directory that is used as it is nothing. Both have 256 MB together. A task
+	// that cannot be continued begins anew, and Attempt.Note says so. It needs Files and Out. Default: false.
+	Move bool
 	// Worker names this program in Queue. No two programs may have the same name. Default:
 	// "", which is the name of the machine, the process id, and a random number.
 	Worker string

@@ -39,7 +39,7 @@ func (r *runner) jot(ctx context.Context, a *attempt, turns int, begins, waits b
 	if r.shared == nil {
 		return nil
 	}
-	j := jots{id: a.id, number: a.number, begins: begins, session: a.session, agent: backendName(a.opts), turns: turns}
+	j := jots{id: a.id, number: a.number, begins: begins, continues: a.mode == modeResume, session: a.session, agent: backendName(a.opts), turns: turns, kept: a.kept, unkept: a.unmoved}
 	if waits {
 		j.reply = kernel.NewPromise[struct{}]()
 	}
@@ -53,7 +53,7 @@ func (r *runner) jot(ctx context.Context, a *attempt, turns int, begins, waits b
 // leaves is what others have to know of an attempt that is over.
 func (r *runner) leaves(a *attempt) *report {
 	left := a.report
-	left.how, left.place = a.mode, a.space
+	left.how, left.place = a.begins(), a.space
 	left.remains = &remains{task: a.task, opts: a.opts, workspace: a.workspace, space: a.space, number: a.number, fence: a.fence}
 	if a.opts != nil {
 		left.remains.dir = a.Workspace
@@ -94,6 +94,9 @@ func (r *runner) leased(ctx context.Context, a *attempt) outcome {
 		a.started, a.decided = r.clock.Now(), i.quarantined
 		return outcome{status: Quarantined, why: i.quarantined}
 	}
+	if a.note = i.anew; i.from != nil {
+		a.mode, a.from = modeMoved, i.from
+	}
 	return r.attempt(ctx, a)
 }
 
@@ -103,6 +106,6 @@ func (r *runner) reserved(a *attempt, l *queue.Lease) time.Duration {
 	if r.job.Affinity <= 0 || len(l.Note) == 0 || json.Unmarshal(l.Note, &left) != nil {
 		return 0
 	}
-	wait, _ := question(r.env, func(to *kernel.Promise[time.Duration]) note { return reserves{a.id, left.Session, to} })
+	wait, _ := question(r.env, func(to *kernel.Promise[time.Duration]) note { return reserves{a.id, left.sticky(), to} })
 	return wait
 }

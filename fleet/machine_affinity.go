@@ -49,7 +49,7 @@ func (in freed) step(m *machine, out []effect) []effect {
 	if n == nil {
 		return out
 	}
-	at := m.reserved(n, n.left.Session)
+	at := m.reserved(n, n.left.sticky())
 	waits := at.After(m.now)
 	n.elsewhere = time.Time{}
 	n.freed = n.state == nodeRuns && n.tenure == nil

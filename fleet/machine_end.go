@@ -57,7 +57,7 @@ func (m *machine) keep(n *node, in *ended) {
 	}
 	done := Attempt{
 		Number: n.number, Status: in.status, Mode: a.how, Session: a.Session,
-		Started: a.started, Ended: m.now, Usage: in.usage, Class: classOf(a.err),
+		Started: a.started, Ended: m.now, Usage: in.usage, Class: classOf(a.err), Note: a.note,
 	}
 	if a.err != nil {
 		done.Error = a.err.Error()
@@ -177,7 +177,7 @@ func (m *machine) end(now time.Time, in ended, verdict Status, out []effect) []e
 func (m *machine) again(n *node, due time.Time, counts bool) again {
 	e := again{id: n.id, due: due, counts: counts, number: n.number}
 	e.record = &attemptRecord{
-		Counts: counts, Free: n.spared, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: n.space,
+		Counts: counts, Free: n.spared, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: n.space, Fence: n.ran,
 	}
 	if last := len(n.tries) - 1; last >= 0 {
 		e.record.Attempt = n.tries[last]
@@ -205,5 +205,8 @@ func (m *machine) remember(n *node, in *ended) {
 		n.next.mode, n.next.space = modeAgain, in.space
 	default:
 		n.next.mode, n.next.space, n.next.session, n.next.turns = modeResume, in.space, in.session, in.turns
+	}
+	if n.next.mode != modeResume {
+		n.jots.kept = ""
 	}
 }

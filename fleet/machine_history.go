@@ -67,7 +67,7 @@ func (h *history) apply(rec *journal.Record) error {
 		if err := decode(&s); err != nil {
 			return err
 		}
-		h.fence = max(h.fence, s.Fence)
+		h.fence, k.ran = max(h.fence, s.Fence), max(k.ran, s.Fence)
 		k.starts, k.open, k.runs, k.seen = max(rec.Attempt, k.starts+1), true, true, Usage{}
 		k.cut = Attempt{Number: rec.Attempt, Status: Interrupted, Error: hostEnded, Mode: s.Mode, Session: s.Session, Started: rec.At}
 		if s.Mode != modeResume {
@@ -120,7 +120,7 @@ func (h *history) apply(rec *journal.Record) error {
 		}
 		k.usage.add(a.Attempt.Usage)
 		k.next = launch{mode: a.Next, session: a.Session, space: a.Space.Dir, turns: a.Turns, why: a.Why}
-		k.space = a.Space
+		k.space, k.ran = a.Space, max(k.ran, a.Fence)
 	case kindResult:
 		var t TaskResult
 		if err := decode(&t); err != nil {

@@ -73,6 +73,7 @@ type node struct {
 	answers    map[string]decidedRecord // to calls, also of other programs; by their ids
 	noted      Usage                    // the part of usage that the queue knows
 	left       TaskNote                 // of the program that has the task, or had it last
+	ran        uint64                   // the fence of the last lease under which this program, in its directory, has run it
 	// For whom it waits while it is free.
 	reservation reservation
 	jots        jotting

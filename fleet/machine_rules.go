@@ -44,6 +44,7 @@ type rules struct {
 	share       Share
 	host        string // of this program, for others
 	grace       time.Duration
+	move        bool // Job.Move
 	affinity    time.Duration
 	subagents   Subagents
 	deferred    bool      // sessions wait for batches, so that many tasks run when a host dies

@@ -30,7 +30,7 @@ func (in leased) step(m *machine, out []effect) []effect {
 		if m.quarantines(n, n.counted()-1) != "" {
 			return append(out, answered{to: in.reply})
 		}
-		out = append(out, tell{Event{Kind: EventStarted, Task: n.id, Attempt: n.number, Detail: string(n.next.mode)}})
+		out = append(out, tell{Event{Kind: EventStarted, Task: n.id, Attempt: n.number, Detail: string(m.begins(n))}})
 	}
 	return append(out, answered{to: in.reply})
 }
@@ -193,7 +193,7 @@ func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []ef
 	default:
 		n.state, n.due, n.away = nodeRests, now.Add(max(in.after, m.rules.backoff.Delay(1, m.rules.rand))), true
 		if n.freed { // after it was refused
-			n.due = m.reserved(n, n.left.Session)
+			n.due = m.reserved(n, n.left.sticky())
 		}
 		m.restUntilDue(n)
 	}

@@ -23,6 +23,7 @@ type tenure struct {
 type jotting struct {
 	session, agent string
 	turns          int
+	kept, unkept   string
 	running        bool // as the last note says
 	under          bool // way
 	again          bool // there is more to note
@@ -38,19 +39,24 @@ type (
 		reply  *kernel.Promise[inheritance]
 	}
 	inheritance struct {
-		quarantined string // why it must not start; "": it may
+		quarantined string    // why it must not start; "": it may
+		from        *TaskNote // of the program whose session and workspace the attempt continues, if it does
+		anew        string    // why not
 		used        Usage
 		usd         float64
 	}
 	// jots: the queue is to have a note.
 	jots struct {
-		id      string
-		number  int
-		begins  bool // the agent is about to start
-		session string
-		agent   string
-		turns   int
-		reply   *kernel.Promise[struct{}] // nil if no caller waits
+		id        string
+		number    int
+		begins    bool // the agent is about to start
+		continues bool // with a session and its workspace
+		session   string
+		agent     string
+		turns     int
+		kept      string // "": nothing newer is
+		unkept    string
+		reply     *kernel.Promise[struct{}] // nil if no caller waits
 	}
 	// jotted is what the queue has said.
 	jotted struct {
@@ -87,6 +93,7 @@ func (m *machine) inherit(n *node) {
 		return
 	}
 	m.learn(n, &left, true)
+	n.jots.kept, n.jots.unkept = left.Kept, left.Unkept
 	free := left.Free
 	if left.Running {
 		free++ // as the end of a host
@@ -146,6 +153,7 @@ func (in seen) step(m *machine, out []effect) []effect {
 func (m *machine) noteOf(n *node) TaskNote {
 	note := TaskNote{
 		Worker: m.rules.worker, Host: m.rules.host, Agent: n.jots.agent, Session: n.jots.session, Turns: n.jots.turns, Usage: n.usage,
+		Kept: n.jots.kept, Unkept: n.jots.unkept,
 		Running: n.jots.running, Alone: n.jots.running && len(m.running) == 1, Deaths: n.deaths, Free: max(n.tenure.starts-n.counted(), 0),
 	}
 	if n.state == nodeRuns {
@@ -191,7 +199,7 @@ func (m *machine) rests(n *node, out []effect) []effect {
 func (in inherits) note(m *machine, _ time.Time, out []effect) []effect {
 	var i inheritance
 	if n := m.nodes[in.id]; n.is(in.number) {
-		i = inheritance{quarantined: m.quarantines(n, n.counted()-1), used: n.usage, usd: m.leavesUSD(n)}
+		i = inheritance{quarantined: m.quarantines(n, n.counted()-1), used: n.usage, usd: m.leavesUSD(n), from: m.inherited(n), anew: m.anew(n)}
 	}
 	return reply(out, in.reply, i)
 }
@@ -205,7 +213,14 @@ func (in jots) note(m *machine, _ time.Time, out []effect) []effect {
 	if j.session, j.turns = in.session, in.turns; in.begins {
 		n.tenure.starts++
 		j.agent, j.running = in.agent, true
+		if n.ran = n.tenure.Fence; !in.continues {
+			j.kept = "" // of a session that ends
+		}
 	}
+	if in.kept != "" {
+		j.kept = in.kept
+	}
+	j.unkept = in.unkept
 	if in.reply != nil {
 		j.then = append(j.then, in.reply)
 	}

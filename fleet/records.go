@@ -74,22 +74,34 @@ func (r *records) starting(ctx context.Context, a *attempt) error {
 		return &journal.FailedError{Op: "create", Err: fmt.Errorf("%s: %w", name, err)}
 	}
 	a.script, a.Transcript = script, name
-	rec := startingRecord{Mode: a.mode, Session: a.session, Space: a.space, Fence: a.fence}
+	rec := startingRecord{Mode: a.begins(), Session: a.session, Space: a.space, Fence: a.fence}
 	if !a.opts.PersistSession.Or(true) {
 		rec.Session = ""
 	}
-	return r.append(ctx, r.record(kindStarting, a.task.ID, a.number, rec))
+	begins := r.record(kindStarting, a.task.ID, a.number, rec)
+	if !a.arrived {
+		return r.append(ctx, begins)
+	}
+	// This program has the turns of the other one from here on.
+	return r.append(ctx, begins, r.record(kindTurn, a.task.ID, a.number, a.turnAt(a.turns)))
 }
 
 // turned says that a turn has its result: it is not run again.
 func (r *records) turned(ctx context.Context, a *attempt) error {
-	rec := turnRecord{Turns: a.turns + 1, ToolCalls: a.ToolCalls, Session: a.client.SessionID(), Usage: a.spent}
+	rec := a.turnAt(a.turns + 1)
+	rec.Session = a.client.SessionID()
+	return r.append(ctx, r.record(kindTurn, a.task.ID, a.number, rec))
+}
+
+// turnAt is the record of so many turns.
+func (a *attempt) turnAt(turns int) turnRecord {
+	rec := turnRecord{Turns: turns, ToolCalls: a.ToolCalls, Session: a.session, Usage: a.spent}
 	if len(a.Text) <= maxInline && len(a.Structured) <= maxInline {
 		rec.Text, rec.Structured = a.Text, a.Structured
 	} else {
-		rec.Turns = a.turns // the answer would be lost: ask for it again
+		rec.Turns = max(turns-1, 0) // the answer would be lost: ask for it again
 	}
-	return r.append(ctx, r.record(kindTurn, a.task.ID, a.number, rec))
+	return rec
 }
 
 // verified says what a verifier has said.

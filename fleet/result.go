@@ -180,15 +180,20 @@ type Attempt struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended"`
 	Usage   Usage     `json:"usage"`
+	// Note says whose work the attempt continues, or why it begins anew although another program had begun the
+	// task. Default: "", neither.
+	Note string `json:"note,omitempty"`
 }
 
 // Mode is how an attempt begins: "fresh", with a new session and a new workspace; "resume",
-// with the session of an earlier attempt, in its workspace; or "again", with a new session in
-// the workspace of an earlier attempt, with a note for the agent.
+// with the session of an earlier attempt, in its workspace; "again", with a new session in
+// the workspace of an earlier attempt, with a note for the agent; or "moved", with the session and the
+// workspace of another program (Job.Move).
 type Mode string
 
 const (
 	modeFresh  Mode = "fresh"
 	modeResume Mode = "resume"
 	modeAgain  Mode = "again"
+	modeMoved  Mode = "moved"
 )

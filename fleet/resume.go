@@ -70,6 +70,7 @@ type (
 		Turns   int    `json:"turns,omitempty"`
 		Space   space  `json:"space,omitzero"`
 		Why     string `json:"why,omitempty"`
+		Fence   uint64 `json:"fence,omitempty"`
 	}
 )
 

@@ -55,6 +55,9 @@ func start(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) (*Handle,
 		c.records.others, c.records.worker = job.Files, e.worker
 		c.shared = newShared(e, c.records)
 		c.runner.shared = c.shared
+		if job.Move {
+			c.runner.sessions = newSessions(e.root)
+		}
 	}
 	c.source = newSource(e, c.records, &found, tasks)
 	c.runner.markers = found.markers
@@ -64,7 +67,7 @@ func start(ctx context.Context, job Job, tasks iter.Seq2[Task, error]) (*Handle,
 	b.m = newMachine(rules{
 		concurrency: job.Concurrency, attempts: job.Attempts, starts: job.MaxStarts, equal: job.EqualFailures,
 		backoff: job.Backoff, rand: e.rt.Rand(), failOn: job.FailOn, budget: job.Budget, pace: job.Pace, park: max(job.MaxPark, 0), patience: job.patience(),
-		account: account, began: began, worker: e.worker, share: job.Share, host: hostName(), grace: job.QueueGrace, affinity: job.Affinity, subagents: job.subagents(), onAccept: job.OnAccept != "",
+		account: account, began: began, worker: e.worker, share: job.Share, host: hostName(), grace: job.QueueGrace, affinity: job.Affinity, move: job.Move, subagents: job.subagents(), onAccept: job.OnAccept != "",
 		unsampled: unsampled, deferred: job.Deferred, source: tasks != nil, fence: found.fence, wake: b,
 		parked: found.parked.Until,
 	})

@@ -9,6 +9,10 @@ type TaskNote struct {
 	// Session is that of the agent on Host, and Turns are those of it that are done.
 	Session string `json:"session,omitempty"`
 	Turns   int    `json:"turns,omitempty"`
+	// Kept is the name in Job.Files of the session and the workspace, as they were when a turn had ended or
+	// the attempt was interrupted, and Unkept why those of the last turn are not there; see Job.Move.
+	Kept   string `json:"kept,omitempty"`
+	Unkept string `json:"unkept,omitempty"`
 	// Usage is that of all attempts since the task was requeued last, by all programs.
 	Usage Usage `json:"usage"`
 	// Running says that an attempt has begun, and has not ended. Alone: nothing else ran there.

@@ -29,8 +29,8 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if s.onMachines() {
 		return batchOnMachines(ctx, p, c, s)
 	}
-	if s.machines.lease > 0 || s.machines.labels != nil || s.gave("account") {
-		return c.usage(&usageError{"--lease, --account and --host-label are for a job of many machines", "add --nats URL"})
+	if s.machines.lease > 0 || s.machines.labels != nil || s.machines.move || s.gave("account") {
+		return c.usage(&usageError{"--lease, --account, --move and --host-label are for a job of many machines", "add --nats URL"})
 	}
 	if err := s.completeBatch(); err != nil {
 		return c.usage(err)

@@ -31,6 +31,7 @@ type machineSettings struct {
 	affinity  time.Duration
 	// agentVersion is the release of the agent that a job asks for; "": any.
 	agentVersion string
+	move         bool
 	check        bool
 	host         string // of drain
 	cluster      bool   // all machines are shown
@@ -61,6 +62,7 @@ func sharedFlags() []flagSpec {
 		flagSpec{name: "lease", arg: "TIME", help: "with --nats: how long a worker may be silent until others get its tasks, in whole seconds; default: 1m on a cluster, 5m with one server", set: duration(func(s *settings) *time.Duration { return &s.machines.lease })},
 		flagSpec{name: "account", arg: "NAME", help: "with --nats: the provider's account that the job uses: workers wait together when it is spent, and keep its limit (troupe ctl --account)", set: setAccount},
 		flagSpec{name: "agent-version", arg: "RELEASE", help: "with --nats: only workers with this release of claude or qoder run the job: 2.1.329, or \">=2.1.300\"", set: setAgentVersion},
+		flagSpec{name: "move", help: "with --nats: keep the session and the workspace of a task on the servers after each turn, so that another worker continues it when its worker is drained or lost", set: on(func(s *settings) *bool { return &s.machines.move })},
 		labelFlag("host-label", "with --nats: only workers with this label run the job; may be repeated"),
 	)
 }

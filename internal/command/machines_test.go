@@ -43,7 +43,7 @@ func TestWhereFlagsOfASharedJobGo(t *testing.T) {
 	slices.Sort(travel)
 	assert.Equal(t, []string{
 		"account", "add-dir", "agent-version", "allow-dangerously-skip-permissions", "allowed-tools", "append-system-prompt", "approvals", "budget-usd", "config", "cwd",
-		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "on-accept",
+		"disallowed-tools", "env", "equal-failures", "fail-on", "max-park", "max-starts", "max-turns", "mcp-config", "model", "move", "on-accept",
 		"path", "patience", "permission-mode", "retries", "settings", "setup", "setups", "shared-mcp-dir", "system-prompt", "timeout",
 		"tools", "verify", "verify-prompt", "verify-rounds", "workspace", "yes",
 	}, travel)

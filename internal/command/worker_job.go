@@ -156,6 +156,7 @@ func (j *workerJob) prepare(ctx context.Context) (_ *fleet.Job, end func(), err 
 		return nil, nil, err
 	}
 	job.Queue, job.Files, job.Share, job.Affinity = tasks, kept, fleet.ShareWork, w.s.machines.affinity
+	job.Move = s.machines.move
 	return job, end, nil
 }
 

@@ -83,7 +83,7 @@ func (r *Repo) branch(head Head, alone bool) (set bool, err error) {
 		return true, nil
 	}
 	if err != nil || at != "" && !alone {
-		return false, nil //nolint:nilerr // a part of the name is a branch
+		return false, nil // a part of the name is a branch
 	}
 	root, err := os.OpenRoot(r.Common)
 	if err != nil {

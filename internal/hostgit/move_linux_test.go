@@ -12,14 +12,14 @@ import (
 )
 
 // worktrees makes a worktree of a repository and one of its clone: the other machine.
-func worktrees(t *testing.T, branch string) (g *hostgit.Git, from, to *hostgit.Dir, base string) {
+func worktrees(t *testing.T, branch string) (from, to *hostgit.Dir, base string) {
 	t.Helper()
 	repo := repository(t)
 	clone, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	shell(t, clone, "git clone -q "+repo+" .")
 	base = shell(t, repo, "git rev-parse HEAD")
-	g = host()
+	g := host()
 	for _, of := range []struct {
 		repo string
 		d    **hostgit.Dir
@@ -33,12 +33,12 @@ func worktrees(t *testing.T, branch string) (g *hostgit.Git, from, to *hostgit.D
 	if branch != "" {
 		shell(t, top(from), "git switch -qc "+branch)
 	}
-	return g, from, to, base
+	return from, to, base
 }
 
 func top(d *hostgit.Dir) string { return d.Repo().Top + "-work" }
 
-// The commits of a working tree come with it, on a branch of their own if there is room for it.
+// The commits of a working tree come with it, on their branch unless the repository has another one with the name.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func TestMove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, from, to, base := worktrees(t, c.branch)
+			from, to, base := worktrees(t, c.branch)
 			shell(t, to.Repo().Top, "true; "+c.before)
 			shell(t, top(from), c.work)
 			there, err := from.Repo().Worktree(top(from))
@@ -103,10 +103,10 @@ func TestMoveAlone(t *testing.T) {
 	assert.Empty(t, shell(t, copied, "git status --porcelain"))
 }
 
-// What comes with a working tree runs nothing, and a HEAD is no path.
+// Nothing that comes with a working tree is run, and a HEAD with a path is refused.
 func TestHostileMoves(t *testing.T) {
 	t.Parallel()
-	_, from, to, base := worktrees(t, "")
+	from, to, base := worktrees(t, "")
 	mark := filepath.Join(t.TempDir(), "ran")
 	shell(t, to.Repo().Top, "git config filter.f.smudge 'touch "+mark+"; cat'; git config filter.f.clean cat; printf '#!/bin/sh\ntouch "+mark+"' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout")
 	shell(t, top(from), "echo '* filter=f' >.gitattributes; echo new >b.txt; git add .; git commit -qm evil")

@@ -1,6 +1,6 @@
 // Package parcel packs files of a directory that an agent writes into a tar, and unpacks them on another machine.
 //
-// What is unpacked is data that an agent has written, so it decides nothing outside of the directory:
+// The content is data that an agent has written, so it decides nothing outside of the directory:
 // names stay below it, no file is written through a link, a link leads to a place inside, and nothing
 // is named .git, whose configuration and hooks name programs. Files have permissions and no other
 // modes. The size of a parcel is bounded on both sides.

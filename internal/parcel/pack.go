@@ -80,8 +80,8 @@ func (p *Packer) From(name string, f *os.File) error {
 	return p.copy(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: st.Size(), Mode: 0o600}, f)
 }
 
-// Files adds files, links and directories of root below prefix. A name that is not there is in gone. What a parcel cannot
-// have is left out, see Left.
+// Files adds files, links and directories of root below prefix. A name that is not there is in gone. Files that a
+// parcel cannot have are left out, see Left.
 func (p *Packer) Files(prefix string, root *os.Root, names []string) (gone []string, err error) {
 	for _, name := range names {
 		there, err := p.entry(prefix, root, name)

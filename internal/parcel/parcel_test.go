@@ -114,7 +114,7 @@ func TestADirectoryTravels(t *testing.T) {
 	assert.True(t, st.ModTime().Equal(at))
 }
 
-// What must not travel is left out, and is named.
+// Files that must not travel are left out, and are named.
 func TestWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -240,7 +240,7 @@ func TestLinksOnTheWay(t *testing.T) {
 	assert.Equal(t, fs.FileMode(0o777), st.Mode())
 }
 
-// What is removed is what has the name, and not what a link leads to. Repositories stay.
+// Remove removes the file with the name, and not the one that a link leads to. Repositories stay.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -62,7 +62,7 @@ func (r *Reader) Write(root *os.Root, name string) error {
 	if err := parents(root, name); err != nil {
 		return err
 	}
-	perm := fs.FileMode(h.Mode) & 0o777 //nolint:gosec // these are nine bits
+	perm := fs.FileMode(h.Mode) & 0o777
 	if h.Typeflag == tar.TypeDir {
 		return directory(root, name, perm|0o700)
 	}
