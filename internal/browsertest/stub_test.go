@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -74,7 +75,7 @@ func serveWith(t *testing.T, evil string, sessions, tasks int) *stub {
 	}
 	mux := http.NewServeMux()
 	for path, answer := range map[string]func(*http.Request) any{
-		"/api/sessions": s.listed, "/api/tree": s.tree, "/api/history": s.history, "/api/jobs": s.jobList, "/api/jobs/{job}": s.job, "/api/jobs/{job}/tasks": s.taskPage,
+		"/api/sessions": s.listed, "/api/rows": s.inView, "/api/tree": s.tree, "/api/history": s.history, "/api/jobs": s.jobList, "/api/jobs/{job}": s.job, "/api/jobs/{job}/tasks": s.taskPage,
 		"/api/jobs/{job}/tasks/{task}/transcript": s.transcript, "/api/approvals": s.asked, "/api/sessions/{id}/messages": s.page, "/api/sessions/{id}/timeline": s.timeline, "/api/sessions/{id}/options": s.options,
 		"/api/hosts": func(*http.Request) any { return s.hosts },
 	} {
@@ -237,6 +238,22 @@ func (s *stub) counts() object {
 
 func (s *stub) listed(*http.Request) any {
 	return object{"at": stamp(time.Now()), "sessions": s.sessions}
+}
+
+// freshTurns is what only the rows in view say.
+const freshTurns = 777_777
+
+// inView are the rows that the page shows, as they are now.
+func (s *stub) inView(r *http.Request) any {
+	rows := []object{}
+	for _, row := range s.sessions {
+		if id, _ := row["id"].(string); slices.Contains(r.URL.Query()["id"], id) {
+			now := maps.Clone(row)
+			now["turns"] = freshTurns
+			rows = append(rows, now)
+		}
+	}
+	return object{"at": stamp(time.Now()), "sessions": rows}
 }
 
 // whole is a session with its actors.
