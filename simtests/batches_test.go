@@ -105,7 +105,7 @@ func (b *halfPrice) host(doomed bool) {
 	for _, done := range ends {
 		require.NoError(b, b.Runtime().Executor().Await(b.Context(), done))
 	}
-	h.dies() // what is left of it does no more
+	h.dies() // its tasks that still run do no more
 	survives := func(int) int { return 2 }
 	if b.Rand().IntN(2) == 0 { // the power goes, too
 		survives = func(int) int { return b.Rand().IntN(3) }
@@ -223,7 +223,7 @@ func inBatches(w *simtests.World) {
 	})
 }
 
-// Whatever becomes of batches and of the requests about them, and whenever hosts die: each request
+// With any fault of batches and of the requests about them, and with hosts that die at any time, each request
 // gets its answer, in time, and is worked on once for each answer.
 func TestBatches(t *testing.T) {
 	t.Parallel()
