@@ -315,6 +315,9 @@ func (e *engine) send(o Object) {
 	if e.exit != nil {
 		return
 	}
+	if e.out == nil { // a frame has some hundred bytes, and a buffer that grows to that copies it three times
+		e.out = make([]byte, 0, firstOut)
+	}
 	b := bytes.NewBuffer(e.out)
 	if err := write(b, o); err != nil {
 		e.fatal("agent: frame cannot be encoded: %v", err)
@@ -337,6 +340,9 @@ func (e *engine) sent(out []byte) {
 		e.flush()
 	}
 }
+
+// firstOut is the room of a buffer that is made for frames.
+const firstOut = 1 << 10
 
 // maxOut is how much is written at once, more or less.
 const maxOut = 256 << 10

@@ -28,8 +28,10 @@ func (o Object) write(b *bytes.Buffer) error {
 			b.WriteByte(',')
 		}
 		first = false
-		if err := write(b, key); err != nil {
-			return err
+		if !writeText(b, key) { // in an interface, a key would be allocated
+			if err := write(b, key); err != nil {
+				return err
+			}
 		}
 		b.WriteByte(':')
 		if err := write(b, o[key]); err != nil {
@@ -104,6 +106,9 @@ func write(b *bytes.Buffer, v any) error {
 		return nil
 	case int:
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), int64(v), 10))
+		return nil
+	case int64:
+		b.Write(strconv.AppendInt(b.AvailableBuffer(), v, 10))
 		return nil
 	case []any:
 		if v != nil {
