@@ -157,12 +157,7 @@ func TestNoOptionIsForgotten(t *testing.T) {
 }
 
 func isSilent(silent map[string][]string, field, name string) bool {
-	for _, backend := range silent[field] {
-		if backend == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(silent[field], name)
 }
 
 // TestRefusalsNameTheirOption: an option that a backend lacks is refused under its own name.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -85,9 +86,7 @@ func TestScriptedNamesEveryKey(t *testing.T) {
 	tags, kinds := scripts(t)
 	require.Len(t, kinds, 27)
 	types := map[string]string{"Script": "Script", "Turn": "Turn", "Misbehave": "Misbehaviour", "Initialize": "InitializeFault", "Die": "Die", "Child": "Child"}
-	for key, name := range kinds {
-		types[key] = name
-	}
+	maps.Copy(types, kinds)
 	row := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|")
 	for section, name := range types {
 		body, ok := sections[section]

@@ -129,10 +129,7 @@ func TestAPaceKeepsItsBounds(t *testing.T) {
 			require.GreaterOrEqual(t, p.limit, p.Floor)
 			require.LessOrEqual(t, p.limit, p.Ceiling)
 		}
-		at := 2
-		if floor > 2 {
-			at = floor
-		}
+		at := max(floor, 2)
 		for _, c := range p.changes {
 			require.Equal(t, at, c.From)
 			at = c.To

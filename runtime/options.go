@@ -3,6 +3,7 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -129,9 +130,7 @@ func shownFields(v reflect.Value) any {
 			continue
 		case f.Anonymous && tag == "":
 			if inner, ok := shownValue("", v.Field(i)).(map[string]any); ok {
-				for name, x := range inner {
-					all[name] = x
-				}
+				maps.Copy(all, inner)
 			}
 			continue
 		case tag == "" || tag == "-":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -106,10 +107,8 @@ func (t *Turn) deliveries(ctx context.Context) iter.Seq2[*user.Delivery, error] 
 			if !yield(&e, nil) {
 				return
 			}
-			for _, ended := range e.Turns {
-				if ended == t.t {
-					return
-				}
+			if slices.Contains(e.Turns, t.t) {
+				return
 			}
 		}
 	}

@@ -83,8 +83,8 @@ func ownForms(t reflect.Type) map[reflect.Type]*jsonschema.Schema {
 		case reflect.Pointer, reflect.Array, reflect.Map:
 			walk(t.Elem())
 		case reflect.Struct:
-			for i := range t.NumField() {
-				walk(t.Field(i).Type)
+			for field := range t.Fields() {
+				walk(field.Type)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package acpagent
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -73,9 +74,7 @@ func (s *session) addServers(servers []acp.MCPServer) error {
 		return nil
 	}
 	all := map[string]sdk.MCPServerConfig{}
-	for name, one := range s.options.MCPServers {
-		all[name] = one
-	}
+	maps.Copy(all, s.options.MCPServers)
 	for _, one := range servers {
 		c := sdk.MCPServerConfig{Type: one.Type, Command: one.Command, Args: one.Args, URL: one.URL}
 		switch {

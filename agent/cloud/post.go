@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -230,9 +231,7 @@ func (c *conn) result(m *message, r *result) {
 	r.DurationMs = c.host.Clock.Now().Sub(m.at).Milliseconds()
 	r.DurationAPIMs = r.DurationMs
 	r.TotalCostUSD = c.book.spent.cost
-	for name, used := range c.book.spent.models {
-		r.ModelUsage[name] = used
-	}
+	maps.Copy(r.ModelUsage, c.book.spent.models)
 	r.UUID, r.SessionID, r.UserMessageUUID = c.uuid(), c.sessionID, m.uuid
 	line, err := protocol.Marshal(r)
 	if err != nil {

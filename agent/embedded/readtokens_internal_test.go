@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -60,9 +61,7 @@ func TestReadByTokens(t *testing.T) {
 			h.model = m
 			h.serve("m")
 			in := agent.Object{"file_path": "a.txt"}
-			for k, v := range c.in {
-				in[k] = v
-			}
+			maps.Copy(in, c.in)
 			r := h.readFile(t.Context(), nil, in)
 			assert.Len(t, m.asked, c.asked)
 			assert.True(t, strings.HasPrefix(r.Content.(string), c.head), "%.100s", r.Content)

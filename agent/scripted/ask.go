@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -93,9 +94,7 @@ func (s *ModelPolicy) play(p *player) error {
 		"resolvedModel": "auto", "contextUsage": 0.1, "purpose": purpose,
 		"models": []any{agent.Object{"value": "auto", "displayName": "Auto"}},
 	}
-	for k, v := range p.object(s.Fields) {
-		request[k] = v
-	}
+	maps.Copy(request, p.object(s.Fields))
 	return p.ask(request, s.Limit)
 }
 

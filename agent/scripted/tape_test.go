@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -199,9 +200,7 @@ func kinds(frames []frame) []string {
 
 func initialize(more map[string]any) map[string]any {
 	request := map[string]any{"subtype": "initialize"}
-	for k, v := range more {
-		request[k] = v
-	}
+	maps.Copy(request, more)
 	return map[string]any{"type": "control_request", "request_id": "init", "request": request}
 }
 

@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -151,9 +152,7 @@ func checkWire(t *testing.T, o *dialect.Input, want wire) {
 	assert.Empty(t, l.Files)
 
 	env := map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-ts", "CLAUDE_AGENT_SDK_VERSION": "0.3.329", "CLAUDE_AGENT_SDK_CLIENT_APP": "troupe", "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
-	for name, value := range want.env {
-		env[name] = value
-	}
+	maps.Copy(env, want.env)
 	got := map[string]string{}
 	for _, v := range l.Env {
 		got[v.Name] = v.Value

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -294,9 +295,7 @@ func checkUserLine(t *testing.T, o *dialect.Input, r recording) {
 	require.NoError(t, json.Unmarshal(line, &got))
 	want := map[string]any{"type": "user", "session_id": "", "parent_tool_use_id": nil, "message": map[string]any{
 		"role": "user", "content": []any{map[string]any{"type": "text", "text": "hi"}}}}
-	for k, v := range r.UserMsgExtra {
-		want[k] = v
-	}
+	maps.Copy(want, r.UserMsgExtra)
 	assert.Equal(t, want, got)
 }
 

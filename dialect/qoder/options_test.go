@@ -2,6 +2,7 @@ package qoder_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -216,9 +217,7 @@ func checkWire(t *testing.T, o *dialect.Input, want wire) {
 
 	fields := map[string]string{"type": `"initialize"`, "subtype": `"initialize"`, "modelPolicyProvider": `false`, "supportsCatalogReadyInitialize": `true`,
 		"supportsAvailableModelsUpdate": `true`, "supportsCommandsChanged": `true`, "initializeTimeoutMs": `120000`}
-	for name, value := range want.init {
-		fields[name] = value
-	}
+	maps.Copy(fields, want.init)
 	keys := initialize(t, *o)
 	for name, value := range fields {
 		assert.JSONEq(t, value, string(keys[name]), name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,9 +25,7 @@ func doctorWorld(t *testing.T, release string, env map[string]string) *world {
 	dir := t.TempDir()
 	program(t, filepath.Join(dir, "claude"), "echo '"+release+"'")
 	all := map[string]string{"PATH": dir, "HOME": t.TempDir()}
-	for k, v := range env {
-		all[k] = v
-	}
+	maps.Copy(all, env)
 	w := newWorld()
 	w.getenv = func(name string) string { return all[name] }
 	return w

@@ -3,6 +3,7 @@ package search
 import (
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
@@ -213,10 +214,8 @@ func (p *patternParser) group() error {
 	p.pos++
 	p.space()
 	inner := p.pos
-	for _, look := range []string{"?=", "?!", "?<=", "?<!"} {
-		if p.follows(look) {
-			return p.bad(open, p.pos, lookaround)
-		}
+	if slices.ContainsFunc([]string{"?=", "?!", "?<=", "?<!"}, p.follows) {
+		return p.bad(open, p.pos, lookaround)
 	}
 	f := frame{open: open, prefix: "(?:", verbose: p.verbose}
 	switch {

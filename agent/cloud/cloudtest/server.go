@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -166,9 +167,7 @@ func (s *Server) emit(c *conversation, turn string, e Event) {
 	if turn != "" {
 		data["turn_id"] = turn
 	}
-	for k, v := range e.Data {
-		data[k] = v
-	}
+	maps.Copy(data, e.Data)
 	e.Data = data
 	if e.ID == "" {
 		e.ID = fmt.Sprintf("e%d", len(c.log)+1)

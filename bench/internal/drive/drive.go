@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"strconv"
@@ -155,9 +156,7 @@ func (j Job) Options(hook func(context.Context) error) *sdk.Options {
 		Env:     map[string]string{measure.ModeEnv: j.Mode, measure.CountEnv: strconv.Itoa(j.N)},
 		Stderr:  func(line string) { fmt.Fprintln(os.Stderr, "agent:", line) },
 	}
-	for k, v := range j.Env {
-		o.Env[k] = v
-	}
+	maps.Copy(o.Env, j.Env)
 	switch j.Mode {
 	case measure.Stream:
 		o.IncludePartialMessages = true

@@ -3,6 +3,7 @@ package sessions_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 
@@ -35,9 +36,7 @@ func TestCLIGatesSwitchedOff(t *testing.T) {
 			for _, gate := range []string{"hook", "callback", "policy"} {
 				r := newRig(t)
 				o := r.options()
-				for k, v := range c.env {
-					o.Env[k] = v
-				}
+				maps.Copy(o.Env, c.env)
 				o.ExtraArgs = c.flags
 				var mu sync.Mutex
 				asked := 0
