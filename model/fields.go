@@ -57,11 +57,7 @@ func (f *fields) add(name string, value []byte) {
 // keep sets the members of an object whose names are not known. Any other value has no members.
 func (f *fields) keep(object []byte, known ...string) {
 	c := jsonscan.Object(object, jsonscan.Space(object, 0))
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			return
-		}
+	for key, val := range c.Members() {
 		if name := string(jsonscan.Unescaped(c.Bytes(key))); !slices.Contains(known, name) {
 			f.set(name, c.Bytes(val))
 		}

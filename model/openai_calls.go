@@ -16,11 +16,7 @@ type call struct {
 
 func (d *chatDecoder) toolCalls(value []byte) error {
 	list := jsonscan.Array(value, 0)
-	for len(value) > 0 && value[0] == '[' {
-		val, ok := list.Element()
-		if !ok {
-			break
-		}
+	for val := range list.Elements() {
 		if err := d.toolCall(list.Bytes(val)); err != nil {
 			return err
 		}
@@ -127,11 +123,7 @@ func joinDetails(list json.RawMessage) json.RawMessage {
 		return ""
 	}
 	c := jsonscan.Array(list, 0)
-	for {
-		val, ok := c.Element()
-		if !ok {
-			break
-		}
+	for val := range c.Elements() {
 		var next fields
 		next.keep(c.Bytes(val))
 		if len(out) == 0 || of(out[len(out)-1], "type") != of(next, "type") || of(out[len(out)-1], "index") != of(next, "index") {

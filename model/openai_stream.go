@@ -75,11 +75,7 @@ func (d *chatDecoder) answer(data []byte) error {
 func (d *chatDecoder) chunk(data []byte) error {
 	c := jsonscan.StrictObject(data)
 	var choices, usage []byte
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		value := c.Bytes(val)
 		switch name := string(jsonscan.Unescaped(c.Bytes(key))); name {
 		case "id":
@@ -108,11 +104,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 	}
 	d.count(usage)
 	list := jsonscan.Array(choices, 0)
-	for {
-		val, ok := list.Element()
-		if !ok {
-			break
-		}
+	for val := range list.Elements() {
 		if err := d.choice(list.Bytes(val)); err != nil {
 			return err
 		}
@@ -124,11 +116,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 func (d *chatDecoder) choice(data []byte) error {
 	c := jsonscan.Object(data, 0)
 	var delta []byte
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		value := c.Bytes(val)
 		switch name := string(jsonscan.Unescaped(c.Bytes(key))); name {
 		case "index":
@@ -172,11 +160,7 @@ func (d *chatDecoder) delta(data []byte) error {
 	var thought string
 	var content, refusal, calls []byte
 	var details fields
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		value := c.Bytes(val)
 		switch name := string(jsonscan.Unescaped(c.Bytes(key))); name {
 		case "role":
@@ -235,11 +219,7 @@ func (d *chatDecoder) content(value []byte) error {
 		return d.grow(Text, jsonscan.Text(value))
 	}
 	parts := jsonscan.Array(value, 0)
-	for {
-		val, ok := parts.Element()
-		if !ok {
-			return nil
-		}
+	for val := range parts.Elements() {
 		part := parts.Bytes(val)
 		switch kind := jsonscan.Text(jsonscan.Get(part, "type")); kind {
 		case "text":
@@ -254,6 +234,7 @@ func (d *chatDecoder) content(value []byte) error {
 			d.extra.add("content", append(append([]byte{'['}, part...), ']'))
 		}
 	}
+	return nil
 }
 
 // grow adds to the block of that kind, which begins if another was open.

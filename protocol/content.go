@@ -51,11 +51,7 @@ func (c *Content) unmarshalAt(b []byte, depth int) error {
 	}
 	out := Content{}
 	elems := jsonscan.Array(b, i)
-	for {
-		val, ok := elems.Element()
-		if !ok {
-			break
-		}
+	for val := range elems.Elements() {
 		out = append(out, decodeBlock(val.Of(b), depth))
 	}
 	if elems.Err {

@@ -132,11 +132,7 @@ func DecodeControlResponse(f Frame) (*ControlResponse, error) {
 	body := f.Body()
 	var errorCode, code, camelCode []byte
 	c := jsonscan.Object(body, 0)
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		v := val.Of(body)
 		switch string(jsonscan.Unescaped(key.Of(body))) {
 		case "response":
@@ -174,13 +170,10 @@ func DecodeControlResponse(f Frame) (*ControlResponse, error) {
 func framesOf(raw []byte) []Frame {
 	var out []Frame
 	c := jsonscan.Array(raw, 0)
-	for {
-		val, ok := c.Element()
-		if !ok {
-			return out
-		}
+	for val := range c.Elements() {
 		if f, err := ParseFrame(val.Of(raw)); err == nil {
 			out = append(out, f)
 		}
 	}
+	return out
 }

@@ -169,9 +169,8 @@ func (w *exactWalk) blank(quoted jsonscan.Span) {
 // before the one at last.
 func (w *exactWalk) blankBefore(from int, last jsonscan.Span, name []byte) {
 	c := jsonscan.Object(w.b, from)
-	for {
-		key, _, ok := c.Member()
-		if !ok || key.Lo >= last.Lo {
+	for key := range c.Members() {
+		if key.Lo >= last.Lo {
 			return
 		}
 		if string(jsonscan.Unescaped(key.Of(w.b))) == string(name) {

@@ -69,11 +69,7 @@ func (s *shape) decode(data []byte, v any) bool {
 	}
 	n, others, seen := 0, 0, seenFields{}
 	c := jsonscan.StrictObject(data)
-	for {
-		key, value, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, value := range c.Members() {
 		f, known := s.fields[string(jsonscan.Unescaped(c.Bytes(key)))]
 		if !known {
 			continue

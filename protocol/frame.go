@@ -141,11 +141,7 @@ func ParseFrame(line []byte) (Frame, error) {
 	var at [numKeys]jsonscan.Span
 	twice := keyOther
 	c := jsonscan.Object(line, 0)
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		k := keyOf(key.Of(line))
 		if k != keyOther && !at[k].Empty() {
 			twice = k
@@ -231,13 +227,10 @@ func CutFrame(line []byte) (first, rest []byte) {
 // is not an object.
 func (f *Frame) nested() (at [numKeys]jsonscan.Span) {
 	c := jsonscan.Object(f.Raw[:f.body.Hi], int(f.body.Lo))
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			return at
-		}
+	for key, val := range c.Members() {
 		at[keyOf(key.Of(f.Raw))] = val
 	}
+	return at
 }
 
 // The keys that an envelope consists of.

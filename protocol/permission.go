@@ -195,11 +195,7 @@ func (r *PermissionResult) UnmarshalJSON(b []byte) error {
 		r.Message = *in.Message
 	}
 	c := jsonscan.Object(b, 0)
-	for {
-		k, v, ok := c.Member()
-		if !ok {
-			return nil
-		}
+	for k, v := range c.Members() {
 		key := string(jsonscan.Unescaped(k.Of(b)))
 		if isPermissionKey(key) {
 			continue
@@ -209,6 +205,7 @@ func (r *PermissionResult) UnmarshalJSON(b []byte) error {
 		}
 		r.Extra[key] = slices.Clone(v.Of(b))
 	}
+	return nil
 }
 
 // PermissionUpdateType is the kind of a [PermissionUpdate].

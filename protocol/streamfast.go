@@ -22,11 +22,7 @@ type deltaScan struct {
 func (d *deltaScan) scan(line []byte, body jsonscan.Span) bool {
 	var typ, index, delta jsonscan.Span
 	c := jsonscan.Object(line[:body.Hi], int(body.Lo))
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		switch string(key.Of(line)) {
 		case `"type"`:
 			typ = val
@@ -54,11 +50,7 @@ func (d *deltaScan) scan(line []byte, body jsonscan.Span) bool {
 func (d *deltaScan) scanDelta(line []byte, delta jsonscan.Span) bool {
 	var typ, key, value jsonscan.Span
 	c := jsonscan.Object(line[:delta.Hi], int(delta.Lo))
-	for {
-		k, v, ok := c.Member()
-		if !ok {
-			break
-		}
+	for k, v := range c.Members() {
 		switch {
 		case string(k.Of(line)) == `"type"`:
 			typ = v

@@ -173,11 +173,7 @@ func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, erro
 		out = appendString(out, m.UUID)
 	}
 	c := jsonscan.Object(tail, 0)
-	for {
-		key, val, ok := c.Member()
-		if !ok {
-			break
-		}
+	for key, val := range c.Members() {
 		if string(key.Of(tail)) == `"message"` {
 			continue
 		}

@@ -135,9 +135,8 @@ func isNull(raw json.RawMessage) bool {
 func Members(object json.RawMessage) iter.Seq2[[]byte, json.RawMessage] {
 	return func(yield func(key []byte, value json.RawMessage) bool) {
 		c := jsonscan.Object(object, 0)
-		for {
-			key, value, ok := c.Member()
-			if !ok || !yield(jsonscan.Unescaped(key.Of(object)), value.Of(object)) {
+		for key, value := range c.Members() {
+			if !yield(jsonscan.Unescaped(key.Of(object)), value.Of(object)) {
 				return
 			}
 		}

@@ -2,6 +2,7 @@ package jsonscan
 
 import (
 	"encoding/binary"
+	"iter"
 	"math/bits"
 )
 
@@ -208,6 +209,28 @@ func (c *Cursor) Member() (key, val Span, ok bool) {
 	c.I = Space(c.b, j+1)
 	val, ok = c.value()
 	return key, val, ok
+}
+
+// Members yields what [Cursor.Member] returns until the object ends or breaks; see Err.
+func (c *Cursor) Members() iter.Seq2[Span, Span] {
+	return func(yield func(key, val Span) bool) {
+		for {
+			if key, val, ok := c.Member(); !ok || !yield(key, val) {
+				return
+			}
+		}
+	}
+}
+
+// Elements yields what [Cursor.Element] returns until the array ends or breaks; see Err.
+func (c *Cursor) Elements() iter.Seq[Span] {
+	return func(yield func(val Span) bool) {
+		for {
+			if val, ok := c.Element(); !ok || !yield(val) {
+				return
+			}
+		}
+	}
 }
 
 // Bytes is a part of the text.

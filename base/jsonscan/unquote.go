@@ -143,13 +143,10 @@ func HexRune(s []byte) rune {
 func Get(b []byte, key string) []byte {
 	var found []byte
 	c := Object(b, 0)
-	for {
-		k, v, ok := c.Member()
-		if !ok {
-			return found
-		}
+	for k, v := range c.Members() {
 		if string(Unescaped(k.Of(b))) == key {
 			found = v.Of(b)
 		}
 	}
+	return found
 }

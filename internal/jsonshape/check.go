@@ -74,30 +74,26 @@ func plainValue(valid []byte, depth int) (any, error) {
 	switch valid[0] {
 	case '{':
 		all := map[string]any{}
-		for c := jsonscan.Object(valid, 0); ; {
-			key, value, ok := c.Member()
-			if !ok {
-				return all, nil
-			}
+		c := jsonscan.Object(valid, 0)
+		for key, value := range c.Members() {
 			v, err := plainValue(c.Bytes(value), depth-1)
 			if err != nil {
 				return nil, err
 			}
 			all[jsonscan.Text(c.Bytes(key))] = v
 		}
+		return all, nil
 	case '[':
 		all := []any{}
-		for c := jsonscan.Array(valid, 0); ; {
-			value, ok := c.Element()
-			if !ok {
-				return all, nil
-			}
+		c := jsonscan.Array(valid, 0)
+		for value := range c.Elements() {
 			v, err := plainValue(c.Bytes(value), depth-1)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, v)
 		}
+		return all, nil
 	case '"':
 		return jsonscan.Text(valid), nil
 	case 't', 'f':
