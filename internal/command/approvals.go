@@ -98,12 +98,7 @@ func (s *settings) listApprovals(ctx context.Context, c *console, dir string) in
 		return ctlFailed(c, dir, err)
 	}
 	if s.asJSON {
-		text, err := asJSONText(append([]fleet.Approval{}, j.Approvals...))
-		if err != nil {
-			c.note("%v", err)
-			return exitOutput
-		}
-		return c.print(text)
+		return c.printJSON(append([]fleet.Approval{}, j.Approvals...))
 	}
 	var b strings.Builder
 	for i := range j.Approvals {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -186,25 +185,19 @@ func writtenSince(file string, t time.Time) bool {
 // playBatch runs the job to its end.
 func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	job := s.batch.job
-	if s.batch.events != "" {
-		f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return c.usage(&usageError{problem: "--events: " + err.Error()})
-		}
-		defer func() { _ = f.Close() }()
-		job.OnEvent = writeEvents(f)
+	write, end, err := s.writeEvents()
+	if err != nil {
+		return c.usage(err)
 	}
+	defer end()
 	hook, err := s.webhook(ctx, p, c)
 	if err != nil {
 		return c.usage(err)
 	}
 	defer hook.wait()
 	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
-	told := job.OnEvent
 	job.OnEvent = func(e fleet.Event) {
-		if told != nil {
-			told(e)
-		}
+		write(e)
 		progress.event(e)
 		hook.event(e)
 	}
@@ -269,9 +262,17 @@ func (s *settings) afterAcceptance(c *console, j *fleet.Snapshot, code int) int 
 	return max(code, exitResult)
 }
 
-func writeEvents(to io.Writer) func(fleet.Event) {
-	e := json.NewEncoder(to)
-	return func(event fleet.Event) { _ = e.Encode(event) }
+// writeEvents returns the function that writes events to the file of --events, and closes it.
+func (s *settings) writeEvents() (write func(fleet.Event), end func(), err error) {
+	if s.batch.events == "" {
+		return func(fleet.Event) {}, func() {}, nil
+	}
+	f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, &usageError{problem: "--events: " + err.Error()}
+	}
+	e := json.NewEncoder(f)
+	return func(event fleet.Event) { _ = e.Encode(event) }, func() { _ = f.Close() }, nil
 }
 
 // summary prints how the job ended, and returns the exit code.

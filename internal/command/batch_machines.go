@@ -226,20 +226,14 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		job.Resume = true
 	}
 	s.batch.job = job
-	if s.batch.events != "" {
-		f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return c.usage(&usageError{problem: "--events: " + err.Error()})
-		}
-		defer func() { _ = f.Close() }()
-		job.OnEvent = writeEvents(f)
+	write, closeEvents, err := s.writeEvents()
+	if err != nil {
+		return c.usage(err)
 	}
+	defer closeEvents()
 	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
-	told := job.OnEvent
 	job.OnEvent = func(e fleet.Event) {
-		if told != nil {
-			told(e)
-		}
+		write(e)
 		progress.event(e)
 	}
 	h, err := fleet.Start(context.WithoutCancel(ctx), job)

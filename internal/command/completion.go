@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/control"
 	"github.com/agent-troupe/troupe/schema"
-	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/transcript"
 )
 
@@ -214,15 +212,7 @@ func (s *settings) resumable(ctx context.Context, p process) []cobra.Completion 
 	if err := s.chooseAgent(p.getenv); err != nil {
 		return nil
 	}
-	o := s.opts
-	dir, err := filepath.Abs(o.Cwd)
-	if err != nil {
-		return nil
-	}
-	if o.Cwd = dir; s.demo != nil {
-		o.Cwd = ""
-	}
-	all, err := sdk.Sessions(&o)
+	all, err := s.sessionsHere()
 	if err != nil {
 		return nil
 	}

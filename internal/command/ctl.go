@@ -210,12 +210,7 @@ func (s *settings) ctlShow(ctx context.Context, c *console, dir string, over boo
 		j.Tasks = slices.DeleteFunc(j.Tasks, func(t fleet.TaskInfo) bool { return t.State != fleet.TaskOver })
 	}
 	if s.asJSON {
-		text, err := asJSONText(j)
-		if err != nil {
-			c.note("%v", err)
-			return exitOutput
-		}
-		return c.print(text)
+		return c.printJSON(j)
 	}
 	return c.print(jobText(&j, over, time.Now()))
 }

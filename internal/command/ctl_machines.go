@@ -279,12 +279,7 @@ func (s *settings) showRemote(ctx context.Context, c *console, q queue.Queue, e 
 		if command == "approvals" {
 			value = append([]fleet.Approval{}, v.Approvals...)
 		}
-		text, err := asJSONText(value)
-		if err != nil {
-			c.note("%v", err)
-			return exitOutput
-		}
-		return c.print(text)
+		return c.printJSON(value)
 	}
 	if command == "approvals" {
 		return c.print(callsText(v.Approvals))

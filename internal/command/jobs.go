@@ -57,12 +57,7 @@ func jobsCommand(ctx context.Context, p process, c *console, s *settings) int {
 		return machinesFailed(c, err)
 	}
 	if s.asJSON {
-		text, err := asJSONText(jobs)
-		if err != nil {
-			c.note("%v", err)
-			return exitOutput
-		}
-		return c.print(text)
+		return c.printJSON(jobs)
 	}
 	return c.print(jobsText(jobs, hosts, time.Now()))
 }

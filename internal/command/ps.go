@@ -136,6 +136,16 @@ func (s *settings) reportsText(reports []*inspect.Report) (string, error) {
 	return b.String(), nil
 }
 
+// printJSON prints v as JSON and returns the exit code.
+func (c *console) printJSON(v any) int {
+	text, err := asJSONText(v)
+	if err != nil {
+		c.note("%v", err)
+		return exitOutput
+	}
+	return c.print(text)
+}
+
 func asJSONText(v any) (string, error) {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	return fmt.Sprintf("%s\n", shown.JSON(raw)), err

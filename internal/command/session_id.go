@@ -65,21 +65,26 @@ func (s *settings) completeResume(ctx context.Context) error {
 	if _, played := s.opts.Backend.(*scripted.Agent); played || !isPrefix(s.opts.Resume) || s.inCloud() || s.isACP() {
 		return nil
 	}
-	o := s.opts
-	dir, err := filepath.Abs(o.Cwd)
+	all, err := s.sessionsHere()
 	if err != nil {
-		return nil //nolint:nilerr // the agent says what is wrong with its directory
+		return nil //nolint:nilerr // the id stays as it is, and the agent says what is wrong with its directory
 	}
-	if o.Cwd = dir; s.demo != nil {
-		o.Cwd = "" // each of its sessions has its own
-	}
-	all, err := sdk.Sessions(&o)
-	if err != nil {
-		return nil //nolint:nilerr // there is no place where sessions are: the id stays as it is
-	}
-	id, err := fullID(ctx, all, o.Resume)
+	id, err := fullID(ctx, all, s.opts.Resume)
 	if err == nil {
 		s.opts.Resume = id
 	}
 	return err
+}
+
+// sessionsHere are the sessions of the directory that the agent will work in.
+func (s *settings) sessionsHere() (*transcript.Sessions, error) {
+	o := s.opts
+	dir, err := filepath.Abs(o.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	if o.Cwd = dir; s.demo != nil {
+		o.Cwd = "" // each of its sessions has its own
+	}
+	return sdk.Sessions(&o)
 }

@@ -45,14 +45,10 @@ func topMachines(ctx context.Context, p process, c *console, s *settings) int {
 		if err != nil {
 			return machinesFailed(c, err)
 		}
-		if !s.asJSON {
-			return c.print(seen.text(time.Now()))
+		if s.asJSON {
+			return c.printJSON(seen)
 		}
-		text, err := asJSONText(seen)
-		if err != nil {
-			return c.usage(err)
-		}
-		return c.print(text)
+		return c.print(seen.text(time.Now()))
 	}
 	model := clusterModel{look: func() tea.Msg {
 		seen, err := see()

@@ -23,11 +23,7 @@ their protocols that it was tested with. troupe --version prints the first line.
 func versionCommand(_ context.Context, _ process, c *console, s *settings) int {
 	v := currentVersion()
 	if s.asJSON {
-		text, err := asJSONText(v)
-		if err != nil {
-			return c.usage(err)
-		}
-		return c.print(text)
+		return c.printJSON(v)
 	}
 	return c.print(v.text())
 }
