@@ -7,9 +7,7 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"strconv"
@@ -45,9 +43,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := json.Marshal(line)
-	if err != nil {
+	if err := measure.Print(line); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(string(b))
 }

@@ -10,9 +10,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"strconv"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/agent-troupe/troupe/bench/internal/drive"
 	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -73,11 +72,9 @@ func run(foreign, closers, readers string, n int) error {
 			if err != nil {
 				return err
 			}
-			line, err := json.Marshal(figures)
-			if err != nil {
+			if err := measure.Print(figures); err != nil {
 				return err
 			}
-			fmt.Println(string(line))
 		}
 	}
 	return nil

@@ -10,9 +10,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 
@@ -52,11 +50,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := json.Marshal(figures)
-	if err != nil {
+	if err := measure.Print(figures); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(string(b))
 	if err := figures.Kept(); err != nil {
 		log.Fatal(err)
 	}

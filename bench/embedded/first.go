@@ -42,14 +42,14 @@ func (b *bench) first(ctx context.Context) error {
 		}
 		theirs, resident = append(theirs, took), append(resident, rss)
 	}
-	b.tell("start to first answer", median(mine).Seconds()*1e3, "ms")
+	b.tell("start to first answer", measure.Median(mine).Seconds()*1e3, "ms")
 	if b.claude == "" {
 		fmt.Println("SKIPPED: what is compared with Claude Code, which is not installed: run .ci/conformance-install, or give -claude PATH")
 		return nil
 	}
-	b.claudeMB = measure.MB(median(resident))
-	b.tell("the same of Claude Code", median(theirs).Seconds()*1e3, "ms")
-	b.least(b.limits.sooner, "times sooner", median(theirs).Seconds()/median(mine).Seconds())
+	b.claudeMB = measure.MB(measure.Median(resident))
+	b.tell("the same of Claude Code", measure.Median(theirs).Seconds()*1e3, "ms")
+	b.least(b.limits.sooner, "times sooner", measure.Median(theirs).Seconds()/measure.Median(mine).Seconds())
 	b.tell("resident set of a session of Claude Code", b.claudeMB, "MB")
 	return nil
 }
@@ -102,10 +102,4 @@ func answered(ctx context.Context, o *sdk.Options) (took time.Duration, rss int6
 		err = errors.New("there was no answer")
 	}
 	return took, rss, err
-}
-
-// median sorts list.
-func median[T time.Duration | int64 | float64](list []T) T {
-	slices.Sort(list)
-	return list[len(list)/2]
 }

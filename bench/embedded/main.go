@@ -12,7 +12,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,33 +140,12 @@ func (b *bench) file() string { return filepath.Join(b.dir, "file.txt") }
 
 // model starts the model's process.
 func (b *bench) model() (end func(), err error) {
-	self, err := os.Executable()
+	line, over, err := measure.Twin(roleEnv + "=" + b.dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start the model: %w", err)
 	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), roleEnv+"="+b.dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	end = func() {
-		_ = in.Close() // it ends when its input does
-		_ = cmd.Wait() // how is of no interest
-	}
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, &b.at)
-	}
-	if err != nil {
+	end = func() { _ = over() } // how it ends is of no interest
+	if err := json.Unmarshal(line, &b.at); err != nil {
 		end()
 		return nil, fmt.Errorf("start the model: %w", err)
 	}

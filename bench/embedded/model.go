@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/conformance/modelapi"
 )
 
@@ -37,11 +38,9 @@ func serve(dir string) error {
 	var m model
 	server := http.Server{Handler: &m, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }() // until the process ends
-	where, err := json.Marshal(endpoints{Model: "http://" + l.Addr().String() + "/v1", Scripted: scripted.URL()})
-	if err != nil {
+	if err := measure.Print(endpoints{Model: "http://" + l.Addr().String() + "/v1", Scripted: scripted.URL()}); err != nil {
 		return err
 	}
-	fmt.Println(string(where))
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the other end closes it
 	return nil
 }

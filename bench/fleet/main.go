@@ -12,14 +12,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"time"
 
 	"github.com/agent-troupe/troupe/bench/internal/fast"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/bench/internal/throughput"
 )
 
@@ -56,10 +56,7 @@ func main() {
 		}
 		figures = f
 	}
-	if b, wrong := json.Marshal(figures); wrong == nil {
-		fmt.Println(string(b))
-	}
-	if err != nil {
+	if err = errors.Join(err, measure.Print(figures)); err != nil {
 		log.Fatal(err)
 	}
 }

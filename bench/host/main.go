@@ -11,10 +11,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 
@@ -55,9 +53,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := json.Marshal(line)
-	if err != nil {
+	if err := measure.Print(line); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(string(b))
 }

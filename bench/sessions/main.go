@@ -35,6 +35,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/session"
 	"github.com/agent-troupe/troupe/transcript"
 	"github.com/agent-troupe/troupe/transcript/store"
@@ -160,12 +161,7 @@ func best(command func() *exec.Cmd) error {
 			fastest = f
 		}
 	}
-	raw, err := json.Marshal(fastest)
-	if err != nil {
-		return err
-	}
-	fmt.Println(string(raw))
-	return nil
+	return measure.Print(fastest)
 }
 
 // stored returns the sessions of a directory as those of a store.

@@ -11,9 +11,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/bench/internal/measure"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
@@ -57,13 +56,12 @@ func main() {
 func report(what string, n int, took time.Duration) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	line, err := json.Marshal(map[string]any{
+	err := measure.Print(map[string]any{
 		"what": what, "n": n, "seconds": took.Seconds(), "per_second": int(float64(n) / took.Seconds()), "heap_from_system_mb": m.HeapSys >> 20,
 	})
 	if err != nil {
 		panic(err) // numbers and strings
 	}
-	fmt.Println(string(line))
 }
 
 func allow(context.Context, *protocol.CanUseToolRequest) (protocol.PermissionResult, error) {

@@ -10,9 +10,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,8 +20,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,7 +103,7 @@ func play(ctx context.Context, sessions, rounds int, period time.Duration) (err 
 			}
 			f.Round = round + 1
 			got[n] = append(got[n], f)
-			if err := say(f); err != nil {
+			if err := measure.Print(f); err != nil {
 				return err
 			}
 		}
@@ -119,7 +115,8 @@ func play(ctx context.Context, sessions, rounds int, period time.Duration) (err 
 func measured(ctx context.Context, all *throughput.Held, base string, n int, period time.Duration) (f figure, err error) {
 	measure.Settle()
 	if n > 0 {
-		end, err := look(ctx, base, n)
+		// It starts the pages, and waits until they have their data.
+		_, end, err := measure.Twin(readEnv + "=" + base + " " + strconv.Itoa(n))
 		if err != nil {
 			return f, err
 		}
@@ -127,32 +124,6 @@ func measured(ctx context.Context, all *throughput.Held, base string, n int, per
 	}
 	c, err := all.Round(ctx, period)
 	return figure{Pages: n, Crowded: c}, err
-}
-
-// look starts the pages, and waits until they have their data.
-func look(ctx context.Context, base string, n int) (end func() error, err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := exec.CommandContext(ctx, exe)
-	c.Env = append(os.Environ(), readEnv+"="+base+" "+strconv.Itoa(n))
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Start(); err != nil {
-		return nil, err
-	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return nil, errors.Join(err, c.Wait())
-	}
-	return func() error { return errors.Join(in.Close(), c.Wait()) }, nil
 }
 
 // pages reads as pages of a browser do, until stdin ends. Each of them reads the stream; the first one
@@ -270,22 +241,13 @@ func stream(ctx context.Context, base string, begun chan<- struct{}) error {
 	return err
 }
 
-func say(v any) error {
-	b, err := json.Marshal(v)
-	if err == nil {
-		fmt.Println(string(b))
-	}
-	return err
-}
-
 // median of what the rounds say.
 func median(all []figure, of func(*figure) float64) float64 {
 	values := make([]float64, len(all))
 	for i := range all {
 		values[i] = of(&all[i])
 	}
-	slices.Sort(values)
-	return values[len(values)/2]
+	return measure.Median(values)
 }
 
 // apart is how much more a number is than another one, in percent.
@@ -306,7 +268,7 @@ func summary(sessions int, kinds []int, got map[int][]figure) error {
 			sessions, n, len(got[n]), median(got[n], cpu), median(got[n], p99),
 			apart(median(got[n], cpu), median(got[0], cpu)), apart(median(got[n], p99), median(got[0], p99)),
 		}
-		if err := say(one); err != nil {
+		if err := measure.Print(one); err != nil {
 			return err
 		}
 	}

@@ -101,8 +101,7 @@ func Readers(ctx context.Context, n int) (Reading, error) {
 			took[i] = append(took[i], millis)
 		}
 	}
-	median := func(of []float64) float64 { slices.Sort(of); return of[len(of)/2] }
-	f := Reading{Sessions: n, Without: median(took[0]), With: median(took[1])}
+	f := Reading{Sessions: n, Without: measure.Median(took[0]), With: measure.Median(took[1])}
 	f.Ratio = f.With / f.Without
 	return f, nil
 }
