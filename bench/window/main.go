@@ -12,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
