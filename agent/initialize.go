@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,18 +31,11 @@ func newSession(e *engine) session {
 	if resumed := e.flags.last("resume"); resumed != "" && s.id == "" && !e.flags.has("fork-session") {
 		s.id = resumed
 	}
-	if s.id == "" {
-		s.id = e.cfg.SessionID
-	}
+	s.id = cmp.Or(s.id, e.cfg.SessionID)
 	if s.id == "" {
 		s.id = e.ids.uuid()
 	}
-	if s.model == "" {
-		s.model = e.cfg.Model
-	}
-	if s.model == "" {
-		s.model = e.tr.model
-	}
+	s.model = cmp.Or(s.model, e.cfg.Model, e.tr.model)
 	return s
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -90,9 +91,7 @@ func newPermissions(f flags, cwd string, live bool) permissions {
 			}
 		}
 	}
-	if p.mode == "" {
-		p.mode = "default"
-	}
+	p.mode = cmp.Or(p.mode, "default")
 	if f.has("dangerously-skip-permissions") || f.has("yolo") {
 		p.mode = "bypassPermissions"
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -170,9 +171,7 @@ func (a Asked) Cancel() {
 
 // Wait waits for the answer, as [Strand.Ask] does.
 func (a Asked) Wait(limit time.Duration) (Answer, error) {
-	if limit == 0 {
-		limit = -1
-	}
+	limit = cmp.Or(limit, -1)
 	if err := a.s.await(a.p, limit); err != nil {
 		return Answer{}, err
 	}

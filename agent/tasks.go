@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -42,9 +43,7 @@ type AgentSpec struct {
 
 // AgentCall returns the tool call that starts a sub-agent.
 func (l *Lane) AgentCall(spec AgentSpec) ToolCall {
-	if spec.Type == "" {
-		spec.Type = "general-purpose"
-	}
+	spec.Type = cmp.Or(spec.Type, "general-purpose")
 	tc := ToolCall{
 		ID: "toolu_" + l.e.ids.hex(12), Name: "Agent", Input: Object{
 			"description": spec.Description, "prompt": spec.Prompt,

@@ -143,10 +143,7 @@ func (t *Turn) Open() {
 
 // blocked is a prompt that a UserPromptSubmit hook refused: no model call.
 func (t *Turn) blocked(a HookAnswer) error {
-	reason := a.Reason
-	if reason == "" {
-		reason = a.StopReason
-	}
+	reason := cmp.Or(a.Reason, a.StopReason)
 	text := "UserPromptSubmit operation blocked by hook:\n" + reason + "\n\nOriginal prompt: " + t.msg.prompt
 	t.e.system("informational", Object{
 		"content": text, "level": "warning", "prevent_continuation": true,
@@ -202,10 +199,7 @@ func (t *Turn) aborted() {
 		t.e.answerOpen() // calls that were not made, or that an earlier life has left: a text comes behind results
 	}
 	t.UserText(note, nil)
-	said := stop
-	if said == "" {
-		said = "null"
-	}
+	said := cmp.Or(stop, "null")
 	t.message = ""
 	t.write(Result{
 		Subtype: "error_during_execution", StopReason: stop, TerminalReason: terminal,

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -227,9 +228,7 @@ type Threshold struct {
 }
 
 func (t Threshold) exceeded(failed, over, total int) bool {
-	if total == 0 {
-		total = max(over, 10)
-	}
+	total = cmp.Or(total, max(over, 10))
 	return t.Count > 0 && failed >= t.Count || t.Fraction > 0 && failed > 0 && float64(failed) >= t.Fraction*float64(total)
 }
 
@@ -298,9 +297,7 @@ const (
 )
 
 func (j *Job) withDefaults() {
-	if j.ID == "" {
-		j.ID = "job"
-	}
+	j.ID = cmp.Or(j.ID, "job")
 	if j.Concurrency <= 0 && j.Pace == nil {
 		if j.Concurrency = defaultConcurrency; j.Deferred {
 			j.Concurrency = deferredSessions
@@ -309,9 +306,7 @@ func (j *Job) withDefaults() {
 	if j.Attempts <= 0 {
 		j.Attempts = defaultAttempts
 	}
-	if j.Setups == 0 {
-		j.Setups = defaultSetups
-	}
+	j.Setups = cmp.Or(j.Setups, defaultSetups)
 	if j.QueueGrace <= 0 {
 		j.QueueGrace = defaultQueueGrace
 	}
@@ -321,9 +316,7 @@ func (j *Job) withDefaults() {
 	if j.Backoff == (supervisor.Backoff{}) {
 		j.Backoff = supervisor.Backoff{Initial: time.Second, Max: 2 * time.Minute}
 	}
-	if j.MaxPark == 0 {
-		j.MaxPark = maxPark
-	}
+	j.MaxPark = cmp.Or(j.MaxPark, maxPark)
 	if j.Options == nil {
 		j.Options = &sdk.Options{}
 	}

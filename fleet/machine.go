@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"slices"
@@ -160,9 +161,7 @@ func (in added) step(m *machine, out []effect) []effect {
 		}
 		n.unadmitted = m.rules.share == ShareWork && in.past[in.specs[i].id] == nil
 		n.spec = in.specs[i]
-		if n.next.mode == "" {
-			n.next.mode = modeFresh
-		}
+		n.next.mode = cmp.Or(n.next.mode, modeFresh)
 		n.orphan, n.asks = n.open, n.asks || n.asking()
 		m.nodes[n.id] = n
 		m.order = append(m.order, n)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -62,9 +63,7 @@ func (j Job) Preview() ([]TaskPlan, error) { //nolint:gocritic // a job is passe
 			plan.Timeout = Duration(j.Timeout)
 		}
 		w := &plan.Workspace
-		if w.From == "" {
-			w.From = o.Cwd
-		}
+		w.From = cmp.Or(w.From, o.Cwd)
 		if abs, err := filepath.Abs(w.From); err == nil {
 			w.From = abs
 		}

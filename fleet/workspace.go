@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,10 +143,7 @@ type workspaces struct {
 // under the same name is removed first: nothing was ever started in it.
 func (ws *workspaces) makeSpace(ctx context.Context, a *attempt) (space, error) {
 	w := &a.workspace
-	from := w.From
-	if from == "" {
-		from = a.opts.Cwd
-	}
+	from := cmp.Or(w.From, a.opts.Cwd)
 	from, err := filepath.Abs(from)
 	if err != nil {
 		return space{}, &badWorkspace{dir: w.From, err: err}
@@ -254,10 +252,7 @@ func (ws *workspaces) leaveSpace(ctx context.Context, a *attempt, dir string, ac
 		failed = ws.runTeardown(ctx, a, space{Dir: dir, Sub: a.space.Sub}.work())
 	}
 	if accepted && a.workspace.Remove && a.workspace.owned() {
-		from := a.workspace.From
-		if from == "" {
-			from = a.opts.Cwd
-		}
+		from := cmp.Or(a.workspace.From, a.opts.Cwd)
 		failed = errors.Join(failed, ws.removeSpace(ctx, &a.workspace, from, dir))
 	}
 	return failed

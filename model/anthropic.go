@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,12 +29,8 @@ type AnthropicConfig struct {
 // NewAnthropic returns a client for an endpoint of the Messages API. It is safe for
 // concurrent use and needs no Close.
 func NewAnthropic(c AnthropicConfig) *Client {
-	if c.URL == "" {
-		c.URL = AnthropicURL
-	}
-	if c.Version == "" {
-		c.Version = "2023-06-01"
-	}
+	c.URL = cmp.Or(c.URL, AnthropicURL)
+	c.Version = cmp.Or(c.Version, "2023-06-01")
 	return newClient(c.Config, "/messages", messages{version: c.Version, betas: slices.Clone(c.Betas), bearer: c.Bearer, long: c.LongCache})
 }
 
@@ -165,10 +162,7 @@ func (m messages) body(r *Request) [][]byte {
 	}
 	head := append(make([]byte, 0, size), `{"model":`...)
 	head = appendString(head, r.Model)
-	limit := r.MaxTokens
-	if limit == 0 {
-		limit = 4096
-	}
+	limit := cmp.Or(r.MaxTokens, 4096)
 	head = append(head, `,"max_tokens":`...)
 	head = strconv.AppendInt(head, int64(limit), 10)
 	if !r.Whole {

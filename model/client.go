@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,9 +99,7 @@ func newClient(c Config, path string, a api) *Client {
 	}
 	here := *own
 	here.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.Idle == 0 {
-		c.Idle = DefaultIdle
-	}
+	c.Idle = cmp.Or(c.Idle, DefaultIdle)
 	if c.AfterFunc == nil {
 		c.AfterFunc = afterFunc
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -56,9 +57,7 @@ type Quirks struct {
 // NewOpenAI returns a client for an endpoint of chat completions. It is safe for concurrent
 // use and needs no Close.
 func NewOpenAI(c OpenAIConfig) *Client {
-	if c.URL == "" {
-		c.URL = OpenAIURL
-	}
+	c.URL = cmp.Or(c.URL, OpenAIURL)
 	origin := openai
 	c.Files = c.Files || c.URL == OpenAIURL
 	if u, err := url.Parse(c.URL); err == nil && c.URL != OpenAIURL {

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"path"
@@ -74,9 +75,7 @@ type Policy struct {
 // places are those of the rules, and what is wrong with them.
 func (r *Rules) places() (at places, problems []error) {
 	at = places{cwd: r.Cwd, root: r.Root, home: r.Home, directories: slices.Clone(r.Directories), resolve: r.Resolve}
-	if at.root == "" {
-		at.root = r.Cwd
-	}
+	at.root = cmp.Or(at.root, r.Cwd)
 	for _, place := range []struct{ name, value string }{{"Cwd", r.Cwd}, {"Root", r.Root}, {"Home", r.Home}} {
 		if place.value != "" && !path.IsAbs(place.value) {
 			problems = append(problems, &ParseError{List: place.name, Index: -1, Rule: place.value, Problem: "is not an absolute path", Fix: "begin it with a slash"})

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -42,9 +43,7 @@ func MCPNameQoder(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r > 0x7F }) < 0 {
 		return plain
 	}
-	if plain == "" {
-		plain = "u"
-	}
+	plain = cmp.Or(plain, "u")
 	hash := sha256.Sum256([]byte(strings.ToValidUTF8(name, "\ufffd")))
 	return plain + "_" + hex.EncodeToString(hash[:6])
 }

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -108,10 +109,7 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 		out.UpdatedInput = r.UpdatedInput
 		out.UpdatedPermissions = kept(r.UpdatedPermissions)
 	} else {
-		message := r.Message
-		if message == "" {
-			message = DefaultDenyMessage
-		}
+		message := cmp.Or(r.Message, DefaultDenyMessage)
 		out.Message, out.Interrupt = &message, r.Interrupt
 	}
 	b, err := Marshal(out)
@@ -135,9 +133,7 @@ func (r PermissionResult) MarshalJSON() ([]byte, error) {
 func kept(updates []PermissionUpdate) []PermissionUpdate {
 	updates = slices.Clone(updates)
 	for i := range updates {
-		if updates[i].Destination == "" {
-			updates[i].Destination = ToSession
-		}
+		updates[i].Destination = cmp.Or(updates[i].Destination, ToSession)
 	}
 	return updates
 }

@@ -1,6 +1,9 @@
 package protocol
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+)
 
 // DefaultMaxLine is the ceiling a [Splitter] puts on one line: 64 MiB.
 const DefaultMaxLine = 64 << 20
@@ -77,9 +80,7 @@ func (s *Splitter) Buffer() []byte {
 // grow moves the pending bytes to a new chunk with room to read.
 func (s *Splitter) grow() {
 	pending := s.chunk[s.start:]
-	if s.size == 0 {
-		s.size = minChunk
-	}
+	s.size = cmp.Or(s.size, minChunk)
 	// Doubling keeps the copying of a long line linear; nothing longer than
 	// the limit is ever held.
 	size := min(2*len(pending), s.limit()+maxChunk)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -140,9 +141,7 @@ const (
 // empty role is "user". On error it returns dst as it was.
 func AppendUserLine(dst []byte, m *UserMessage, form UserLineForm) ([]byte, error) {
 	body := m.Message
-	if body.Role == "" {
-		body.Role = "user"
-	}
+	body.Role = cmp.Or(body.Role, "user")
 	message, err := Marshal(body)
 	if err != nil {
 		return dst, fmt.Errorf("protocol: encode user line: message: %w", err)

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -97,16 +98,10 @@ func (p BreakerPolicy) validate(option string) (problems []error) {
 // config is that of the breaker of something.
 func (p BreakerPolicy) config(kind session.BreakerKind, name string) breaker.Config {
 	c := breaker.Config{Kind: kind, Name: name, Failures: p.Failures, CoolDown: p.CoolDown, MaxCoolDown: p.MaxCoolDown}
-	if c.Failures == 0 {
-		c.Failures = defaultFailures
-	}
+	c.Failures = cmp.Or(c.Failures, defaultFailures)
 	c.Failures = max(c.Failures, 0)
-	if c.CoolDown == 0 {
-		c.CoolDown = defaultCoolDown
-	}
-	if c.MaxCoolDown == 0 {
-		c.MaxCoolDown = max(defaultMaxCoolDown, c.CoolDown)
-	}
+	c.CoolDown = cmp.Or(c.CoolDown, defaultCoolDown)
+	c.MaxCoolDown = cmp.Or(c.MaxCoolDown, max(defaultMaxCoolDown, c.CoolDown))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,9 +175,7 @@ func (rt *Runtime) supervisors(s session.Supervisors) *session.Supervisors {
 // limits are those of the options; InitializeTimeout is an older name of one.
 func (spec *Spec) limits() session.Limits {
 	l := spec.Options.Limits
-	if l.Initialize == 0 {
-		l.Initialize = spec.Options.InitializeTimeout
-	}
+	l.Initialize = cmp.Or(l.Initialize, spec.Options.InitializeTimeout)
 	return l
 }
 

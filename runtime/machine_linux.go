@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"strconv"
 
@@ -20,9 +21,7 @@ func measure(dir string) (m HostUsage) {
 			m.Memory += memory
 		}
 	})
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) == nil {
 		m.FreeDisk = int64(st.Bavail) * st.Bsize

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -149,9 +150,7 @@ func installed(o *dialect.Input) (backend.Agent, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		if path == "" {
-			path = "which is empty"
-		}
+		path = cmp.Or(path, "which is empty")
 		return backend.Agent{}, &ConfigError{Option: "Backend",
 			Problem: fmt.Sprintf("is nil, and neither %s is on the agent's PATH, %s", strings.Join(names, " nor "), path),
 			Fix:     "install one of them, or set Backend to sdk.Claude or sdk.Qoder with the Path of the program"}

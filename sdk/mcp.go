@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,9 +48,7 @@ type servant interface {
 // without name, description, handler or usable schema; an option out of range; two tools
 // with the same name in the agent; and a name that is too long for the agent.
 func NewMCPServer(name, version string, tools ...Tool) (*MCPServer, error) {
-	if version == "" {
-		version = "1.0.0"
-	}
+	version = cmp.Or(version, "1.0.0")
 	var errs []error
 	bad := func(option, what, fix string) {
 		errs = append(errs, &session.ConfigError{Option: option, Problem: what, Fix: fix})

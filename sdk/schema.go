@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
@@ -137,9 +138,7 @@ func refineField(f reflect.StructField, s *jsonschema.Schema) error {
 		}
 		return nil // its fields come by themselves
 	}
-	if name == "" {
-		name = f.Name
-	}
+	name = cmp.Or(name, f.Name)
 	p := s.Properties[name]
 	if p == nil || !f.IsExported() {
 		return nil

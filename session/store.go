@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,30 +135,14 @@ type StoreOptions struct {
 
 // WithDefaults returns the options in force.
 func (l StoreOptions) WithDefaults() StoreOptions {
-	if l.Flush == "" {
-		l.Flush = StoreBatched
-	}
-	if l.Load == 0 {
-		l.Load = time.Minute
-	}
-	if l.Append == 0 {
-		l.Append = time.Minute
-	}
-	if l.Attempts == 0 {
-		l.Attempts = 3
-	}
-	if l.Entries == 0 {
-		l.Entries = 500
-	}
-	if l.Bytes == 0 {
-		l.Bytes = 1 << 20
-	}
-	if l.Waiting == 0 {
-		l.Waiting = 64 << 20
-	}
-	if l.Lease == 0 {
-		l.Lease = time.Minute
-	}
+	l.Flush = cmp.Or(l.Flush, StoreBatched)
+	l.Load = cmp.Or(l.Load, time.Minute)
+	l.Append = cmp.Or(l.Append, time.Minute)
+	l.Attempts = cmp.Or(l.Attempts, 3)
+	l.Entries = cmp.Or(l.Entries, 500)
+	l.Bytes = cmp.Or(l.Bytes, 1<<20)
+	l.Waiting = cmp.Or(l.Waiting, 64<<20)
+	l.Lease = cmp.Or(l.Lease, time.Minute)
 	return l
 }
 

@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,9 +246,7 @@ func (m *mind) config() embedded.Config {
 		}
 	}
 	c.Model = open(model.Config{Key: func(context.Context) (string, error) { return theKey, nil }, Header: m.header(), Client: &http.Client{Transport: m}})
-	if c.Name == "" {
-		c.Name = defaultModel
-	}
+	c.Name = cmp.Or(c.Name, defaultModel)
 	if c.Dir == "" {
 		c.Dir = filepath.Join(w.Dir(), "sessions")
 	}

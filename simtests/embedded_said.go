@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -143,10 +144,7 @@ func (m *mind) paced(r *modeltest.Request, repeats bool) (wrong string) {
 		return ""
 	}
 	m.again[r.User]++
-	most := m.e.Config.Retries
-	if most == 0 {
-		most = embeddedRetries
-	}
+	most := cmp.Or(m.e.Config.Retries, embeddedRetries)
 	most = max(most, 0) + atOnce
 	switch early := m.soonest[r.User].Sub(m.w.sched.Now()); {
 	case m.again[r.User] > most:

@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -95,9 +96,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Cost, 1)
 	set(&c.Twice, 10)
 	set(&c.Shrink, 400)
-	if c.Watchdog == 0 {
-		c.Watchdog = 5 * time.Second
-	}
+	c.Watchdog = cmp.Or(c.Watchdog, 5*time.Second)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package simtests
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ func CallHook(ctx context.Context, h sdk.Hook, input any) (protocol.HookJSONOutp
 		return out, err
 	}
 	id, _ := in["tool_use_id"].(string)
-	if id == "" {
-		id = "toolu_test"
-	}
+	id = cmp.Or(id, "toolu_test")
 	p := &probe{request: func(hello *protocol.InitializeRequest) (agent.Object, error) {
 		for _, m := range hello.Hooks[h.Event] {
 			for _, callback := range m.HookCallbackIDs {

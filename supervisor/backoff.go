@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -67,18 +68,10 @@ func (b Backoff) bound(attempt int) time.Duration {
 }
 
 func (b Backoff) withDefaults() Backoff {
-	if b.Initial == 0 {
-		b.Initial = defaultInitial
-	}
-	if b.Max == 0 {
-		b.Max = max(defaultMax, b.Initial)
-	}
-	if b.Factor == 0 {
-		b.Factor = defaultFactor
-	}
-	if b.ResetAfter == 0 {
-		b.ResetAfter = DefaultResetAfter
-	}
+	b.Initial = cmp.Or(b.Initial, defaultInitial)
+	b.Max = cmp.Or(b.Max, max(defaultMax, b.Initial))
+	b.Factor = cmp.Or(b.Factor, defaultFactor)
+	b.ResetAfter = cmp.Or(b.ResetAfter, DefaultResetAfter)
 	return b
 }
 

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -208,24 +209,16 @@ func (s *Spec) checkTemplate(add func(child, format string, args ...any)) {
 
 // withDefaults fills in what was left out. The result shares nothing with s.
 func (s Spec) withDefaults() Spec {
-	if s.Intensity.Max == 0 {
-		s.Intensity.Max = DefaultMaxRestarts
-	}
-	if s.Intensity.Window == 0 {
-		s.Intensity.Window = DefaultWindow
-	}
+	s.Intensity.Max = cmp.Or(s.Intensity.Max, DefaultMaxRestarts)
+	s.Intensity.Window = cmp.Or(s.Intensity.Window, DefaultWindow)
 	if s.Strategy == nil {
 		s.Strategy = OneForOne
 	}
 	s.Children = append([]Child(nil), s.Children...)
 	for i := range s.Children {
 		c := &s.Children[i]
-		if c.Shutdown == 0 {
-			c.Shutdown = DefaultShutdown
-		}
-		if c.Kill == 0 {
-			c.Kill = DefaultKill
-		}
+		c.Shutdown = cmp.Or(c.Shutdown, DefaultShutdown)
+		c.Kill = cmp.Or(c.Kill, DefaultKill)
 		if c.Backoff == (Backoff{}) {
 			c.Backoff = s.Backoff
 		}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"strings"
 	"time"
@@ -248,9 +249,7 @@ func (f *facts) prompt(s string) (string, bool) {
 		return "", false
 	}
 	if name, ok := between(s, "<command-name>", "</command-name>"); ok {
-		if f.commandPrompt == "" {
-			f.commandPrompt = name
-		}
+		f.commandPrompt = cmp.Or(f.commandPrompt, name)
 		return "", false
 	}
 	if command, ok := between(s, "<bash-input>", "</bash-input>"); ok {

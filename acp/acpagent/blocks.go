@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -67,9 +68,7 @@ func link(name, uri string) string {
 	if path, ok := strings.CutPrefix(uri, "file://"); ok && name == "" {
 		name = path[strings.LastIndexByte(path, '/')+1:]
 	}
-	if name == "" {
-		name = uri
-	}
+	name = cmp.Or(name, uri)
 	return fmt.Sprintf("[@%s](%s)", name, uri)
 }
 

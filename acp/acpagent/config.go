@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -66,9 +67,7 @@ func Serve(ctx context.Context, r io.Reader, w io.Writer, c Config) error {
 	if c.CancelGrace <= 0 {
 		c.CancelGrace = defaultGrace
 	}
-	if c.Options.CloseTimeout == 0 {
-		c.Options.CloseTimeout = closeTimeout
-	}
+	c.Options.CloseTimeout = cmp.Or(c.Options.CloseTimeout, closeTimeout)
 	s := &server{config: c, sessions: map[acp.SessionID]*session{}}
 	in := &input{Reader: r, end: make(chan struct{})}
 	s.conn = acp.NewConn(in, w, acp.Handler{Request: s.request, Notification: s.notification}, acp.ConnOptions{

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -98,9 +99,7 @@ func (s *server) initialize(r *acp.InitializeRequest) (any, error) {
 		}
 	}
 	info := &acp.Implementation{Name: s.config.Name, Title: s.config.Title, Version: s.config.Version}
-	if info.Name == "" {
-		info.Name = "troupe"
-	}
+	info.Name = cmp.Or(info.Name, "troupe")
 	return initializeResponse{
 		InitializeResponse: acp.InitializeResponse{ProtocolVersion: version, AgentInfo: info, AuthMethods: []acp.AuthMethod{}},
 		AgentCapabilities: agentCapabilities{

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -62,9 +63,7 @@ func newSession(s *server, id acp.SessionID, cwd string) *session {
 		}
 	}
 	one.settings = settings{mode: o.PermissionMode, model: o.Model}
-	if one.settings.mode == "" {
-		one.settings.mode = sdk.ModeDefault
-	}
+	one.settings.mode = cmp.Or(one.settings.mode, sdk.ModeDefault)
 	return one
 }
 

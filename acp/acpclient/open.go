@@ -1,6 +1,7 @@
 package acpclient
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -120,9 +121,7 @@ func (c *conn) openSession() {
 			c.failOpen(f)
 			return
 		}
-		if c.id == "" {
-			c.id = made.SessionID
-		}
+		c.id = cmp.Or(c.id, made.SessionID)
 		if c.id == "" {
 			c.failOpen(&failure{Method: method, Message: "the answer has no sessionId"})
 			return

@@ -1,6 +1,7 @@
 package acpclient
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -45,9 +46,7 @@ func (c *conn) begin() {
 		t := c.turns[0]
 		t.begun = c.seams.Clock.Now()
 		prompt, problem := c.prompt(t.message)
-		if t.problem == "" {
-			t.problem = problem
-		}
+		t.problem = cmp.Or(t.problem, problem)
 		if t.problem == "" {
 			c.call(acp.MethodSessionPrompt, acp.PromptRequest{SessionID: c.id, Prompt: prompt}, func(m acp.Message) { c.over(t, m) })
 			return

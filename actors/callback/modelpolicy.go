@@ -1,6 +1,7 @@
 package callback
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,9 +24,7 @@ func modelPolicyExpired(limit time.Duration) error {
 // PrepareModelPolicy returns the function that turns requests into calls of resolve. limit is the
 // time limit of a call; zero means 500 ms, negative no limit.
 func PrepareModelPolicy(d dialect.Dialect, resolve session.ResolveModel, limit time.Duration) Prepare {
-	if limit == 0 {
-		limit = ModelPolicyTimeout
-	}
+	limit = cmp.Or(limit, ModelPolicyTimeout)
 	return func(r *Request) (Job, error) {
 		job := Job{Name: "get_model_policy", Limit: max(limit, 0), SetBy: "ResolveModelTimeout", Expired: func() error { return modelPolicyExpired(limit) }}
 		req, err := protocol.DecodeAgentRequest(*r.Frame)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -148,9 +149,7 @@ func New(cfg Config) *Routing {
 // Restore returns a routing that continues from a snapshot.
 func Restore(s State, cfg Config) *Routing {
 	cfg.Limits = Complete(cfg.Limits)
-	if cfg.ErrorCodeKey == "" {
-		cfg.ErrorCodeKey = protocol.ErrorCodeKeyClaude
-	}
+	cfg.ErrorCodeKey = cmp.Or(cfg.ErrorCodeKey, protocol.ErrorCodeKeyClaude)
 	s = s.clone()
 	rules := cfg.Rules
 	cfg.Rules = nil

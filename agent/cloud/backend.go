@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -49,9 +50,7 @@ func (s *service) target(in *dialect.Input) (target, error) {
 	if t.BaseURL == "" {
 		t.BaseURL, _ = (&dialect.Input{Facts: dialect.Facts{ParentEnv: in.ParentEnv}}).LookupHostEnv(baseURLEnv)
 	}
-	if t.BaseURL == "" {
-		t.BaseURL = defaultURL
-	}
+	t.BaseURL = cmp.Or(t.BaseURL, defaultURL)
 	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
 	if u, err := url.Parse(t.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery+u.Fragment != "" {
 		return t, &session.ConfigError{Option: "Backend", Backend: qoder.Name, Problem: "the address of the cloud is no http or https URL, or has a login or a query",

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,13 +219,7 @@ func (c *conn) event(e *sse.Event) {
 	}
 	data := dataOf(e.Data)
 	d := readData(data)
-	name := d.Type
-	if name == "" {
-		name = e.Name
-	}
-	if name == "" {
-		name = "message"
-	}
+	name := cmp.Or(d.Type, e.Name, "message")
 	line := struct {
 		Type      string          `json:"type"`
 		Event     string          `json:"event"`

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -168,10 +169,7 @@ func (t *turn) spend(d *eventData) {
 		}
 	}
 	t.cost += cost
-	model := d.Model
-	if model == "" {
-		model = u.Model
-	}
+	model := cmp.Or(d.Model, u.Model)
 	if model == "" {
 		return
 	}

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"strings"
@@ -60,10 +61,7 @@ func (s *Request) play(p *player) error {
 }
 
 func (s *Elicitation) play(p *player) error {
-	mode := s.Mode
-	if mode == "" {
-		mode = "form"
-	}
+	mode := cmp.Or(s.Mode, "form")
 	schema := s.Schema
 	if schema == nil {
 		schema = map[string]any{"type": "object", "properties": map[string]any{}}
@@ -85,10 +83,7 @@ func (s *Dialog) play(p *player) error {
 }
 
 func (s *ModelPolicy) play(p *player) error {
-	purpose := s.Purpose
-	if purpose == "" {
-		purpose = "main"
-	}
+	purpose := cmp.Or(s.Purpose, "main")
 	request := agent.Object{
 		"type": "get_model_policy", "subtype": "get_model_policy", "sessionId": p.SessionID(),
 		"resolvedModel": "auto", "contextUsage": 0.1, "purpose": purpose,

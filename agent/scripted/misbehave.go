@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/agent-troupe/troupe/agent"
@@ -155,10 +156,7 @@ func (f InitializeFault) spoil(req *agent.Request) bool {
 		switch f.Mode {
 		case "never":
 		case "refuse":
-			text := f.Error
-			if text == "" {
-				text = "initialize refused"
-			}
+			text := cmp.Or(f.Error, "initialize refused")
 			req.Fail(text, f.Code)
 		case "empty":
 			req.Succeed(nil)

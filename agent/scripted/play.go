@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -230,10 +231,7 @@ func (s *APIRetry) play(p *player) error {
 		}
 		return n
 	}
-	text := s.Error
-	if text == "" {
-		text = "overloaded"
-	}
+	text := cmp.Or(s.Error, "overloaded")
 	p.Lane.System("api_retry", agent.Object{
 		"attempt": or(s.Attempt, 1), "max_retries": or(s.MaxRetries, 10),
 		"retry_delay_ms": s.Delay.Milliseconds(), "error_status": or(s.Status, 529), "error": text,

@@ -2,6 +2,7 @@ package modelapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,10 +103,7 @@ func (f *Fault) message() string {
 }
 
 func (r *Raw) write(w http.ResponseWriter) {
-	kind := r.ContentType
-	if kind == "" {
-		kind = "text/event-stream"
-	}
+	kind := cmp.Or(r.ContentType, "text/event-stream")
 	w.Header().Set("Content-Type", kind)
 	_, _ = io.WriteString(w, r.Body) // a failure means that the client has left
 }

@@ -1,6 +1,7 @@
 package qoder
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -67,9 +68,7 @@ func spelled(r protocol.HostRequest) protocol.HostRequest {
 		}
 		return q
 	case protocol.RewindRequest:
-		if q.Scope == "" {
-			q.Scope = "both"
-		}
+		q.Scope = cmp.Or(q.Scope, "both")
 		return q
 	}
 	return r
@@ -160,9 +159,7 @@ func (Dialect) ModelPolicyAnswer(reply protocol.ModelPolicyReply) (json.RawMessa
 	reply.SubTask = strings.TrimSpace(reply.SubTask)
 	if reply.CustomModel != nil {
 		custom := *reply.CustomModel
-		if custom.Style == "" {
-			custom.Style = "openai"
-		}
+		custom.Style = cmp.Or(custom.Style, "openai")
 		reply.CustomModel = &custom
 	}
 	return protocol.Marshal(reply)

@@ -1,6 +1,7 @@
 package qoder
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -16,10 +17,7 @@ const initializeTimeout = 120 * time.Second
 
 // Initialize implements dialect.Dialect. It names its kind twice, the second time at the end, as the SDK does.
 func (Dialect) Initialize(o *dialect.Input) (json.RawMessage, error) {
-	timeout := o.InitializeTimeout
-	if timeout == 0 {
-		timeout = initializeTimeout
-	}
+	timeout := cmp.Or(o.InitializeTimeout, initializeTimeout)
 	var req build.Object
 	req.Set("type", "initialize")
 	req.Set("modelPolicyProvider", o.ResolveModel != nil)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/agent-troupe/troupe/sdk"
@@ -14,10 +15,7 @@ func (r *reviewer) decide(ctx context.Context, ask *sdk.ToolPermissionRequest) (
 	if !ok {
 		return sdk.Deny("Only what the plan's approval covers is allowed."), nil
 	}
-	text := plan.Text
-	if text == "" {
-		text = "(The agent shows no plan.)"
-	}
+	text := cmp.Or(plan.Text, "(The agent shows no plan.)")
 	answer, there := r.person.asked(ctx, text+"\nis this the plan? (yes, or what to change)")
 	switch {
 	case !there:

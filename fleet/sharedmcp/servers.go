@@ -1,6 +1,7 @@
 package sharedmcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -77,9 +78,7 @@ const (
 
 // New returns Servers of which none runs yet. rt starts their processes. Close them.
 func New(rt *runtime.Runtime, opts Options) *Servers {
-	if opts.Linger == 0 {
-		opts.Linger = sharedLinger
-	}
+	opts.Linger = cmp.Or(opts.Linger, sharedLinger)
 	return &Servers{opts: opts, rt: rt, all: make(map[[sha256.Size]byte]*sharedServer)}
 }
 

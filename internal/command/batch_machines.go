@@ -188,9 +188,7 @@ func (s *settings) attach(ctx context.Context, p process, c *console, hook *webh
 	if err := json.Unmarshal(raw, &spec); err != nil {
 		return machinesFailed(c, fmt.Errorf("job %s: its specification cannot be read: %w", e.Job, err))
 	}
-	if s.batch.job.Out == "" {
-		s.batch.job.Out = e.Job + ".out"
-	}
+	s.batch.job.Out = cmp.Or(s.batch.job.Out, e.Job+".out")
 	s.batch.job.Title, s.batch.job.Command, s.batch.job.Tasks, s.agent = e.Title, spec.Command, spec.Tasks, e.Agent
 	return s.follow(ctx, c, cluster, e, &spec, hook)
 }

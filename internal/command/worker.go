@@ -142,9 +142,7 @@ func (s *settings) completeWorker(p process) error {
 	if err := s.completeServers(p, "troupe worker"); err != nil {
 		return err
 	}
-	if s.machines.grace == 0 {
-		s.machines.grace = defaultGrace
-	}
+	s.machines.grace = cmp.Or(s.machines.grace, defaultGrace)
 	if !s.gave("affinity") {
 		s.machines.affinity = defaultAffinity
 	}

@@ -261,10 +261,7 @@ func (d *Dir) Changed(ctx context.Context, commit, dir string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	head := commit
-	if head == "" {
-		head = "ref: refs/heads/none"
-	}
+	head := cmp.Or(commit, "ref: refs/heads/none")
 	if err := d.file("HEAD", head+"\n"); err != nil {
 		return nil, err
 	}

@@ -138,9 +138,7 @@ type explainer struct {
 }
 
 func (e *explainer) add(path, format string, args ...any) {
-	if path == "" {
-		path = "the arguments"
-	}
+	path = cmp.Or(path, "the arguments")
 	if len(e.problems) < maxProblems {
 		e.problems = append(e.problems, path+": "+fmt.Sprintf(format, args...))
 	}

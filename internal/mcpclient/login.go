@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,9 +104,7 @@ func (l *Login) wanted() bool {
 // open; "": the server wants no login. The person has until ctx of the whole login ends, which is
 // live. Until it has succeeded, requests use the login that there was before.
 func (l *Login) Begin(ctx, live context.Context, r *Remote, redirect string) (string, error) {
-	if redirect == "" {
-		redirect = DefaultRedirect
-	}
+	redirect = cmp.Or(redirect, DefaultRedirect)
 	f := &flow{
 		url: kernel.NewPromise[string](), result: kernel.NewPromise[*auth.AuthorizationResult](), over: kernel.NewPromise[struct{}](),
 	}

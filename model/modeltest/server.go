@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -53,9 +54,7 @@ func (s *Server) OpenAI(c model.Config) *model.Client {
 }
 
 func (s *Server) config(c model.Config) model.Config {
-	if c.URL == "" {
-		c.URL = "http://model.invalid/v1"
-	}
+	c.URL = cmp.Or(c.URL, "http://model.invalid/v1")
 	if c.Client == nil {
 		c.Client = &http.Client{Transport: s}
 	}

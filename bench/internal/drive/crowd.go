@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,9 +38,7 @@ func (f Crowd) Kept() error {
 // turns is set or the job has a mode, holds them, and closes them. If passive is set, the
 // sessions give up their agents before they are held.
 func Many(ctx context.Context, j Job, turns, passive bool) (f Crowd, err error) {
-	if j.Mode == "" {
-		j.Mode = measure.Idle
-	}
+	j.Mode = cmp.Or(j.Mode, measure.Idle)
 	turns = turns || j.Mode != measure.Idle
 	n, r := j.Sessions, &run{Job: j}
 	if err := r.warmUp(ctx); err != nil {

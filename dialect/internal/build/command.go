@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,10 +16,7 @@ func Command(l *dialect.Launch, o *dialect.Input, t dialect.Traits, p *Problems)
 		l.Path, _ = o.LookupHostEnv(t.ExecutableEnv)
 	}
 	if isScript(l.Path) {
-		runtime := o.Executable
-		if runtime == "" {
-			runtime = "node"
-		}
+		runtime := cmp.Or(o.Executable, "node")
 		l.Interpreter = append([]string{runtime}, o.ExecutableArgs...)
 		return
 	}
