@@ -64,18 +64,23 @@ func (m messages) header(h http.Header, key string) {
 func (messages) Takes(BlockKind) bool { return true }
 
 func (messages) Tools(list []Tool) []byte {
+	return toolList(list, `{"name":`, `,"input_schema":`, "}")
+}
+
+// toolList is a list of tools: a tool begins with before and the name, has the schema after the word for it,
+// and ends with after.
+func toolList(list []Tool, before, schema, after string) []byte {
 	b := []byte{'['}
 	for i, t := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, `{"name":`...)
-		b = appendString(b, t.Name)
+		b = appendString(append(b, before...), t.Name)
 		if t.Description != "" {
 			b = appendMember(b, "description", t.Description)
 		}
-		b = append(b, `,"input_schema":`...)
-		b = append(append(b, orElse(t.Schema, emptySchema)...), '}')
+		b = append(append(b, schema...), orElse(t.Schema, emptySchema)...)
+		b = append(b, after...)
 	}
 	return append(b, ']')
 }

@@ -118,19 +118,20 @@ func (c *Client) MaxBatch() (requests int, bytes int64) {
 
 // Batch asks what the endpoint says of a batch. Errors are those of SubmitBatch.
 func (c *Client) Batch(ctx context.Context, id string) (*Batch, error) {
-	return c.batch(ctx, http.MethodGet, "/"+id)
+	return c.batch(ctx, http.MethodGet, "/"+id, nil)
 }
 
 // CancelBatch ends a batch. Requests that are worked on may still be answered, and are paid.
 // Errors are those of SubmitBatch.
 func (c *Client) CancelBatch(ctx context.Context, id string) error {
-	_, err := c.batch(ctx, http.MethodPost, "/"+id+"/cancel")
+	_, err := c.batch(ctx, http.MethodPost, "/"+id+"/cancel", nil)
 	return err
 }
 
-func (c *Client) batch(ctx context.Context, method, path string) (b *Batch, err error) {
+// batch makes a request that the endpoint answers with the state of a batch.
+func (c *Client) batch(ctx context.Context, method, path string, body [][]byte) (b *Batch, err error) {
 	api := c.batches()
-	err = c.call(ctx, method, api.path()+path, "", nil, func(r io.Reader) (err error) {
+	err = c.call(ctx, method, api.path()+path, "application/json", body, func(r io.Reader) (err error) {
 		data, err := readState(r)
 		if err == nil {
 			b, err = api.state(data)

@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -16,7 +15,7 @@ type messageBatches struct{}
 
 func (messageBatches) path() string { return "/messages/batches" }
 
-func (m messageBatches) submit(ctx context.Context, c *Client, _ string, list []BatchRequest) (id string, maybe bool, err error) {
+func (messageBatches) submit(ctx context.Context, c *Client, _ string, list []BatchRequest) (id string, maybe bool, err error) {
 	parts := [][]byte{[]byte(`{"requests":[`)}
 	for i, r := range list {
 		head := []byte(`{"custom_id":`)
@@ -26,18 +25,11 @@ func (m messageBatches) submit(ctx context.Context, c *Client, _ string, list []
 		parts = append(parts, append(appendString(head, r.ID), `,"params":`...), r.Body, []byte{'}'})
 	}
 	parts = append(parts, []byte("]}"))
-	err = c.call(ctx, http.MethodPost, m.path(), "application/json", parts, func(r io.Reader) error {
-		data, err := readState(r)
-		if err != nil {
-			return err
-		}
-		b, err := m.state(data)
-		if err == nil {
-			id = b.ID
-		}
-		return err
-	})
-	return id, err != nil && uncertain(err), err
+	b, err := c.batch(ctx, http.MethodPost, "", parts)
+	if err != nil {
+		return "", uncertain(err), err
+	}
+	return b.ID, false, nil
 }
 
 func (messageBatches) state(data []byte) (*Batch, error) {

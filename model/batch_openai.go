@@ -29,18 +29,11 @@ func (m chatBatches) submit(ctx context.Context, c *Client, tag string, list []B
 	}
 	head := append(appendString([]byte(`{"input_file_id":`), file), `,"endpoint":"`+chatEndpoint+`","completion_window":"24h","metadata":{"`+tagMember+`":`...)
 	body := append(appendString(head, tag), "}}"...)
-	err = c.call(ctx, http.MethodPost, m.path(), "application/json", [][]byte{body}, func(r io.Reader) error {
-		data, err := readState(r)
-		if err != nil {
-			return err
-		}
-		b, err := m.state(data)
-		if err == nil {
-			id = b.ID
-		}
-		return err
-	})
-	return id, err != nil && uncertain(err), err
+	b, err := c.batch(ctx, http.MethodPost, "", [][]byte{body})
+	if err != nil {
+		return "", uncertain(err), err
+	}
+	return b.ID, false, nil
 }
 
 // upload sends the file with the requests, a line for each.

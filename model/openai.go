@@ -100,20 +100,7 @@ func (c chat) Takes(kind BlockKind) bool {
 }
 
 func (chat) Tools(list []Tool) []byte {
-	b := []byte{'['}
-	for i, t := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"type":"function","function":{"name":`...)
-		b = appendString(b, t.Name)
-		if t.Description != "" {
-			b = appendMember(b, "description", t.Description)
-		}
-		b = append(b, `,"parameters":`...)
-		b = append(append(b, orElse(t.Schema, emptySchema)...), "}}"...)
-	}
-	return append(b, ']')
+	return toolList(list, `{"type":"function","function":{"name":`, `,"parameters":`, "}}")
 }
 
 // Message makes one message, and one before it for each result of a tool, joined by commas:
@@ -172,11 +159,11 @@ func (c chat) body(r *Request) [][]byte {
 	if !r.Whole && !c.NoStreamOptions {
 		head = append(head, `,"stream_options":{"include_usage":true}`...)
 	}
-	if name := or(c.MaxTokens, "max_completion_tokens"); name != "-" && r.MaxTokens > 0 {
+	if name := cmp.Or(c.MaxTokens, "max_completion_tokens"); name != "-" && r.MaxTokens > 0 {
 		head = append(appendString(append(head, ','), name), ':')
 		head = strconv.AppendInt(head, int64(r.MaxTokens), 10)
 	}
-	if name := or(c.Effort, "reasoning_effort"); name != "-" && r.Effort != "" {
+	if name := cmp.Or(c.Effort, "reasoning_effort"); name != "-" && r.Effort != "" {
 		if name == "reasoning.effort" {
 			head = append(head, `,"reasoning":{"effort":`...)
 			head = append(appendString(head, r.Effort), '}')
@@ -236,13 +223,6 @@ const userText = `{"role":"user","content":"`
 func isUserText(m []byte) bool {
 	return bytes.HasSuffix(m, []byte(`"}`)) && !bytes.HasSuffix(m, []byte(`"}}`)) &&
 		(bytes.HasPrefix(m, []byte(userText)) || !bytes.HasPrefix(m, []byte(`{"role":`)))
-}
-
-func or(s, none string) string {
-	if s == "" {
-		return none
-	}
-	return s
 }
 
 func (c chat) decoder(raw bool, emit func(*Event) bool) decoder {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -53,8 +54,8 @@ func (d *chatDecoder) toolCall(data []byte) error {
 		c = &call{at: at, partial: partial{block: Block{Kind: ToolUse, ID: in.ID, Name: in.Function.Name, Origin: d.origin}}}
 		d.calls = append(d.calls, c)
 	}
-	c.block.Name = or(c.block.Name, in.Function.Name)
-	c.block.ID = or(c.block.ID, in.ID)
+	c.block.Name = cmp.Or(c.block.Name, in.Function.Name)
+	c.block.ID = cmp.Or(c.block.ID, in.ID)
 	c.text = append(c.text, arguments...)
 	c.more.keep(data, "index", "id", "type", "function")
 	return nil
@@ -90,7 +91,7 @@ func (d *chatDecoder) wholeCall(i int, c *call) error {
 	c.index = d.index
 	d.index++
 	if c.block.ID == "" {
-		c.block.ID = fmt.Sprintf("call_%s_%d", or(d.id, "0"), i)
+		c.block.ID = fmt.Sprintf("call_%s_%d", cmp.Or(d.id, "0"), i)
 	}
 	c.block.Input, c.block.BadInput = object(c.text)
 	c.block.Raw = c.more.object()

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -80,7 +81,7 @@ func (s *spoken) document(c chat, from json.RawMessage, title string) {
 		s.part()
 		s.media = true
 		s.parts = append(s.parts, `{"type":"file","file":{"filename":`...)
-		s.parts = appendString(s.parts, or(title, "document.pdf"))
+		s.parts = appendString(s.parts, cmp.Or(title, "document.pdf"))
 		s.parts = append(appendMember(s.parts, "file_data", "data:"+in.Media+";base64,"+in.Data), "}}"...)
 	default:
 		s.leftOut("A document")

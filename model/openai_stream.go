@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -79,9 +80,9 @@ func (d *chatDecoder) chunk(data []byte) error {
 		value := c.Bytes(val)
 		switch name := string(jsonscan.Unescaped(c.Bytes(key))); name {
 		case "id":
-			d.id = or(d.id, jsonscan.Text(value))
+			d.id = cmp.Or(d.id, jsonscan.Text(value))
 		case "model":
-			d.model = or(d.model, jsonscan.Text(value))
+			d.model = cmp.Or(d.model, jsonscan.Text(value))
 		case "choices":
 			choices = value
 		case "usage":
@@ -169,7 +170,7 @@ func (d *chatDecoder) delta(data []byte) error {
 		case "refusal":
 			refusal = value
 		case "reasoning_content", "reasoning": // some servers send both, with the same text
-			thought = or(thought, jsonscan.Text(value))
+			thought = cmp.Or(thought, jsonscan.Text(value))
 		case reasoningDetails:
 			details.add(name, value)
 		case "tool_calls":
