@@ -288,23 +288,30 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// recorded returns the record of a request that was given up while its batch was worked on.
+func recorded(t *testing.T, c *batch.Client, dir string) (name string, content []byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	require.Error(t, ask(ctx, c, "a").err)
+	name = filepath.Join(dir, "batches.jsonl")
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return name, content
+}
+
 // A line of the record that a full disk has cut off hides neither the lines before it nor those behind it.
 func TestATornRecord(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, open func(*modeltest.Server, batch.Config) *batch.Client) {
 		s, dir := &modeltest.Server{Script: echo, BatchTakes: time.Hour}, t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		require.Error(t, ask(ctx, open(s, batch.Config{Dir: dir}), "a").err)
-		name := filepath.Join(dir, "batches.jsonl")
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
+		name, content := recorded(t, open(s, batch.Config{Dir: dir}), dir)
 		assert.NotContains(t, string(content), "prompt", "no text of a request is kept")
 		require.NoError(t, os.WriteFile(name, append(content, `{"sending":"x","ids":["`...), 0o600))
 		answers(t, askAll(t.Context(), open(s, batch.Config{Dir: dir}), "a", "b"), "a", "b")
 		answers(t, askAll(t.Context(), open(s, batch.Config{Dir: dir}), "a", "b"), "a", "b")
 		assert.Len(t, s.Requests(), 2)
-		content, err = os.ReadFile(name)
+		content, err := os.ReadFile(name)
 		require.NoError(t, err)
 		assert.Equal(t, 4, strings.Count(string(content), "\n"))
 		time.Sleep(30 * 24 * time.Hour)
@@ -318,12 +325,7 @@ func TestARecordWithoutItsLastByte(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, open func(*modeltest.Server, batch.Config) *batch.Client) {
 		s, dir := &modeltest.Server{Script: echo, BatchTakes: time.Hour}, t.TempDir()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		require.Error(t, ask(ctx, open(s, batch.Config{Dir: dir}), "a").err)
-		name := filepath.Join(dir, "batches.jsonl")
-		content, err := os.ReadFile(name)
-		require.NoError(t, err)
+		name, content := recorded(t, open(s, batch.Config{Dir: dir}), dir)
 		require.NoError(t, os.WriteFile(name, content[:len(content)-1], 0o600))
 		for range 2 {
 			answers(t, askAll(t.Context(), open(s, batch.Config{Dir: dir}), "a", "b"), "a", "b")
