@@ -17,6 +17,7 @@ import (
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/journal/journaltest"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/supervisor"
@@ -162,6 +163,10 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 		require.True(t, r.OK(), "%s: %s", r.ID, r.Error)
 	}
 	require.Len(t, c.over, len(c.job.Tasks))
+	each := 4
+	if sim.Raced() {
+		each = 16
+	}
 	for n := 0; n <= c.disk.Ops(); n++ {
 		for loss := range 5 {
 			after := c.disk.Crash(n, func(i int) int {
@@ -171,7 +176,7 @@ func TestReplayAfterEveryCrash(t *testing.T) {
 				return (i + loss) % 3
 			})
 			c.legal(t, n, after)
-			if n%4 == 0 && loss == n/4%5 { // a resume takes longer
+			if n%each == 0 && loss == n/each%5 { // a resume takes longer
 				c.goesOn(t, n, after)
 			}
 		}
