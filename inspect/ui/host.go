@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,14 +21,14 @@ type local struct {
 	rt *runtime.Runtime
 
 	mu   sync.Mutex
-	last *inspect.Report       // without sessions
-	all  []runtime.SessionTree // as an outline, but the first ones of each state whole
-	turn chan struct{}         // closed when the report that is being made is there; nil if no report is being made
+	last *inspect.Report // without sessions
+	all  []group         // its sessions
+	turn chan struct{}   // closed when the report that is being made is there; nil if no report is being made
 }
 
 // report describes the runtime as it was a moment ago; see reportAge. Only sessions that a tree shows are
 // asked: the first ones of each state.
-func (l *local) report(ctx context.Context) (*inspect.Report, []runtime.SessionTree, error) {
+func (l *local) report(ctx context.Context) (*inspect.Report, []group, error) {
 	for {
 		l.mu.Lock()
 		if l.last != nil && l.rt.Clock().Now().Sub(l.last.Tree.At) < reportAge {
@@ -56,23 +54,29 @@ func (l *local) report(ctx context.Context) (*inspect.Report, []runtime.SessionT
 	}
 }
 
-func (l *local) look(ctx context.Context) (*inspect.Report, []runtime.SessionTree) {
-	all := l.rt.Outline()
+func (l *local) look(ctx context.Context) (*inspect.Report, []group) {
+	g := groupingOf(nil)
+	g.add("", l.rt.Outline())
 	var shown []*runtime.Session
-	for _, g := range groupsOf(hostedOf(all, nil)) {
-		for i := range g.Sessions {
-			if s := l.rt.Session(g.Sessions[i].ID); s != nil {
+	for i := range g.list {
+		for k := range g.list[i].Sessions {
+			if s := l.rt.Session(g.list[i].Sessions[k].ID); s != nil {
 				shown = append(shown, s)
 			}
 		}
 	}
 	r := &inspect.Report{Host: inspect.Host{PID: os.Getpid(), Program: program()}, Tree: l.rt.TreeOf(ctx, shown...)}
+	whole := map[string]*runtime.SessionTree{}
 	for i := range r.Tree.Sessions {
-		of := &r.Tree.Sessions[i]
-		if at, ok := slices.BinarySearchFunc(all, of.ID, func(t runtime.SessionTree, id string) int { return strings.Compare(t.ID, id) }); ok {
-			all[at] = *of
+		whole[r.Tree.Sessions[i].ID] = &r.Tree.Sessions[i]
+	}
+	for i := range g.list {
+		for k := range g.list[i].Sessions {
+			if of := &g.list[i].Sessions[k]; whole[of.ID] != nil {
+				of.SessionTree = *whole[of.ID]
+			}
 		}
 	}
 	r.Tree.Sessions = []runtime.SessionTree{}
-	return r, all
+	return r, g.sorted()
 }

@@ -144,3 +144,28 @@ func TestTheTreeAsksFew(t *testing.T) {
 	read("/api/rows?id="+strings.Repeat("s01&id=", 100), &rows)
 	assert.Len(t, rows.Sessions, maxShown)
 }
+
+// TestGroupsOfSeveralHosts counts the sessions of all, and leaves the groups of this program as they were.
+func TestGroupsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
+	ready := func(id string) runtime.SessionTree { return runtime.SessionTree{ID: id, State: session.StateReady} }
+	g := groupingOf(nil)
+	g.add("", []runtime.SessionTree{ready("a"), ready("b")})
+	own := g.sorted()
+	far := &inspect.Report{}
+	for i := range groupSize {
+		far.Tree.Sessions = append(far.Tree.Sessions, ready(fmt.Sprint(i)))
+	}
+	far.Tree.Sessions = append(far.Tree.Sessions, runtime.SessionTree{ID: "f", State: session.StateFailed})
+	for range 2 {
+		all := groupingOf(own).hosts(map[string]*inspect.Report{"77": far}).sorted()
+		require.Len(t, all, 2)
+		assert.Equal(t, []any{session.StateFailed, 1}, []any{all[0].State, all[0].Count}, "trouble first")
+		assert.Equal(t, groupSize+2, all[1].Count)
+		require.Len(t, all[1].Sessions, groupSize)
+		assert.Equal(t, []string{"", "77"}, []string{all[1].Sessions[1].Host, all[1].Sessions[2].Host})
+	}
+	require.Len(t, own, 1)
+	assert.Equal(t, 2, own[0].Count)
+	assert.Len(t, own[0].Sessions, 2)
+}

@@ -145,20 +145,6 @@ type hosted struct {
 	Host string `json:"host,omitempty"`
 }
 
-// hostedOf are the sessions of all hosts.
-func hostedOf(own []runtime.SessionTree, all map[string]*inspect.Report) (list []hosted) {
-	for i := range own {
-		list = append(list, hosted{own[i], ""})
-	}
-	for _, id := range slices.Sorted(maps.Keys(all)) {
-		of := all[id].Tree.Sessions
-		for i := range of {
-			list = append(list, hosted{of[i], id})
-		}
-	}
-	return list
-}
-
 // groupSize is how many sessions of a group are shown.
 const groupSize = 6
 
@@ -202,11 +188,11 @@ func (w *Window) tree(rw http.ResponseWriter, r *http.Request, _ caller) {
 			return
 		}
 		id := r.URL.Query().Get("host")
-		host, tree, groups = other.Host, other.Tree, groupsOf(hostedOf(nil, map[string]*inspect.Report{id: other}))
+		host, tree, groups = other.Host, other.Tree, groupingOf(nil).hosts(map[string]*inspect.Report{id: other}).sorted()
 		of = slices.Repeat([]string{id}, len(tree.Accounts))
 	} else {
 		all := w.others.ask(r.Context(), w)
-		host, groups = report.Host, groupsOf(hostedOf(own, all))
+		host, groups = report.Host, groupingOf(own).hosts(all).sorted()
 		tree, of = merged(all, &report.Tree)
 	}
 	tree.Sessions = []runtime.SessionTree{}
@@ -230,21 +216,46 @@ func (w *Window) elsewhere(rw http.ResponseWriter, report *inspect.Report, id st
 	missing(rw, "session")
 }
 
-func groupsOf(all []hosted) []group {
-	at, groups := map[session.State]int{}, []group{}
-	for i := range all {
-		state := all[i].State
-		k, ok := at[state]
-		if !ok {
-			k = len(groups)
-			at[state], groups = k, append(groups, group{State: state})
-		}
-		if groups[k].Count++; len(groups[k].Sessions) < groupSize {
-			groups[k].Sessions = append(groups[k].Sessions, all[i])
-		}
+// grouping makes groups. Of all sessions but the first ones of a group it copies nothing.
+type grouping struct {
+	at   map[session.State]int
+	list []group
+}
+
+// groupingOf continues groups, which stay as they are.
+func groupingOf(groups []group) *grouping {
+	g := &grouping{map[session.State]int{}, slices.Clone(groups)}
+	for i := range g.list {
+		g.at[g.list[i].State], g.list[i].Sessions = i, slices.Clip(g.list[i].Sessions)
 	}
-	slices.SortFunc(groups, func(a, b group) int { return cmp.Compare(urgency(a.State), urgency(b.State)) })
-	return groups
+	return g
+}
+
+func (g *grouping) add(host string, all []runtime.SessionTree) {
+	for i := range all {
+		k, ok := g.at[all[i].State]
+		if !ok {
+			k = len(g.list)
+			g.at[all[i].State], g.list = k, append(g.list, group{State: all[i].State})
+		}
+		if of := &g.list[k]; len(of.Sessions) < groupSize {
+			of.Sessions = append(of.Sessions, hosted{all[i], host})
+		}
+		g.list[k].Count++
+	}
+}
+
+// hosts adds the sessions of other hosts.
+func (g *grouping) hosts(all map[string]*inspect.Report) *grouping {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		g.add(id, all[id].Tree.Sessions)
+	}
+	return g
+}
+
+func (g *grouping) sorted() []group {
+	slices.SortFunc(g.list, func(a, b group) int { return cmp.Compare(urgency(a.State), urgency(b.State)) })
+	return append([]group{}, g.list...)
 }
 
 // hello is what a page has to know first.
