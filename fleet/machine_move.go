@@ -40,8 +40,8 @@ func (m *machine) anew(n *node) string {
 	return fmt.Sprintf("begins anew: worker %s was lost before its first turn had ended", left.Worker)
 }
 
-// sticky is the session for whose program a task is left for a while. What was kept whole, any program can
-// continue at once.
+// sticky is the session for whose program a task is left for a while. Any program can continue at
+// once a task that was kept whole.
 func (t *TaskNote) sticky() string {
 	if t.Kept != "" && !t.Running {
 		return ""

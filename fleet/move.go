@@ -193,7 +193,7 @@ func (r *runner) arrive(ctx context.Context, a *attempt) error {
 	a.Text, a.Structured, a.ToolCalls = m.Text, m.Structured, m.ToolCalls
 	with := *a.with
 	with.space, with.orphan = s, false
-	with.told += m.tells(s, left)
+	with.told += m.message(s, left)
 	a.with = &with
 	a.note = fmt.Sprintf("continues the session of worker %s after %d of its turns", from.Worker, m.Turns)
 	if len(left) > 0 {
@@ -202,8 +202,8 @@ func (r *runner) arrive(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// tells is what the agent has to know of the move.
-func (m *moved) tells(s space, left []string) string {
+// message has the facts of the move for the agent.
+func (m *moved) message(s space, left []string) string {
 	text := fmt.Sprintf("\nYou are on another machine now, and what ran in the background has ended. You work in %s; it was %s.", s.work(), m.Dir)
 	switch {
 	case m.Space.Kind == "":

@@ -47,7 +47,7 @@ func (s *sessions) Load(ctx context.Context, key session.StoreKey) iter.Seq2[jso
 	return s.dir.Load(ctx, anywhere(key))
 }
 
-// Sessions implements [session.Store]. Which session is the last one of a directory is not known.
+// Sessions implements [session.Store]. The last session of a directory is not known.
 func (s *sessions) Sessions(context.Context, string) ([]session.StoredSession, error) {
 	return nil, errors.ErrUnsupported
 }
