@@ -21,6 +21,7 @@ type endpoint struct {
 	w        *simtests.World
 	openai   bool
 	left     int                 // things that may still go wrong
+	calm     bool                // batches are only slow, or lose the answer to their submission
 	hopeless bool                // no batch is worked on within a day
 	faults   map[string]*outcome // of batches, by id
 }
@@ -70,7 +71,9 @@ func (e *endpoint) fault(n int) *modeltest.BatchFault {
 	f.Takes = time.Duration(e.w.Rand().IntN(1+e.w.Rand().IntN(120))) * time.Minute
 	what := -1
 	if e.strikes(2) {
-		what = e.w.Rand().IntN(10)
+		if what = e.w.Rand().IntN(10); e.calm {
+			what = 1
+		}
 		e.w.Note("the batch %d has the fault %d", n, what)
 	}
 	switch what {
@@ -103,7 +106,9 @@ type way struct {
 	steps int // the host's, until it dies; below 0: it does not
 	dead  bool
 	dying bool // it dies at this step
-	die   context.CancelCauseFunc
+
+	onDeath func() // may be nil
+	die     context.CancelCauseFunc
 }
 
 // step is one at which the host may die. It reports whether the host lives.
@@ -119,6 +124,9 @@ func (h *way) dies() {
 	if !h.dead {
 		h.w.Note("the host dies")
 		h.dead = true
+		if h.onDeath != nil {
+			h.onDeath()
+		}
 		h.die(errHostDied)
 	}
 }
@@ -186,8 +194,9 @@ func (h *way) late(in *http.Request) error {
 	return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 }
 
-// judge holds what the endpoint has worked on against how often each request may be answered.
-func (e *endpoint) judge(may func(r *modeltest.Request) int) {
+// judge holds what the endpoint has worked on against how often each request may be answered. Requests
+// with one name are the same.
+func (e *endpoint) judge(name func(*modeltest.Request) string, may func(*modeltest.Request) int) {
 	good, place := map[string]int{}, map[string]int{}
 	for _, r := range e.Requests() {
 		o := e.faults[r.Batch]
@@ -199,11 +208,11 @@ func (e *endpoint) judge(may func(r *modeltest.Request) int) {
 		if has(o.bad, i) {
 			continue
 		}
-		body := string(r.Body)
-		good[body]++
+		which := name(r)
+		good[which]++
 		e.w.Note("%s has %q", r.Batch, r.Prompt())
-		if n := may(r); good[body] > n {
-			e.w.Errorf("paid-once: the endpoint works for the %dth time on a request that needs %d answers, in %s: %.300s", good[body], n, r.Batch, body)
+		if n := may(r); good[which] > n {
+			e.w.Errorf("paid-once: the endpoint works for the %dth time on a request that needs %d answers, in %s: %.300s", good[which], n, r.Batch, which)
 			return
 		}
 	}

@@ -211,7 +211,7 @@ func inBatches(w *simtests.World) {
 		}
 	}
 	w.Run() // what is under way arrives
-	b.at.judge(func(r *modeltest.Request) (n int) {
+	b.at.judge(func(r *modeltest.Request) string { return string(r.Body) }, func(r *modeltest.Request) (n int) {
 		for _, one := range b.callers {
 			for _, p := range one.prompts {
 				if p == r.Prompt() {

@@ -62,6 +62,8 @@ func run(ctx context.Context) error {
 			pattern = "^TestPlantedBugsOfStores$"
 		case strings.HasPrefix(m.ID, "batch-"):
 			pattern = "^TestPlantedBugsOfBatches$"
+		case strings.HasPrefix(m.ID, "deferred-"):
+			pattern = "^TestPlantedBugsOfDeferredJobs$"
 		case strings.HasPrefix(m.ID, "sub-"):
 			pattern = "^TestPlantedBugsOfSubagents$"
 		case strings.HasPrefix(m.ID, "loop-"):
