@@ -31,9 +31,8 @@ type Router struct {
 	session   kernel.Address[machine.LifeInput]
 	transport kernel.Address[machine.ToTransport]
 
-	mu     sync.Mutex
-	told   machine.Summary
-	failed error
+	mu   sync.Mutex
+	told machine.Summary
 }
 
 // New spawns the router on sys. transport hears what is for the transport's actor.
@@ -73,10 +72,7 @@ func New(sys *kernel.System, cfg Config, transport func(machine.ToTransport)) (*
 func (r *Router) hear(m machine.LifeInput) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch m := m.(type) {
-	case machine.Unusable:
-		r.failed = m.Err
-	case machine.Changed:
+	if m, ok := m.(machine.Changed); ok {
 		r.told = *m.Summary
 	}
 }
@@ -89,13 +85,6 @@ func (r *Router) Told() machine.Summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.told
-}
-
-// InitFailure is why the agent cannot be used, or nil.
-func (r *Router) InitFailure() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
 }
 
 // Waits is what the session waits for. What the router has told the transport until then was

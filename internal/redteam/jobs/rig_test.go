@@ -128,15 +128,6 @@ func collect(t *testing.T, j fleet.Job) map[string]fleet.TaskResult {
 	return all
 }
 
-// only is the only file that the pattern matches.
-func only(t *testing.T, pattern string) string {
-	t.Helper()
-	found, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.Len(t, found, 1, pattern)
-	return found[0]
-}
-
 func readAll(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
