@@ -342,3 +342,20 @@ func TestAnOrderAllowsAnotherInput(t *testing.T) {
 	require.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
 	assert.Contains(t, read(t, out, results["t0"].Transcript), `deployed {\"command\":\"deploy --dry\"`)
 }
+
+// TestALaterRequeueOutlivesTheCancel also where no program has run before both orders.
+func TestALaterRequeueOutlivesTheCancel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		all := tasks(3)
+		p := newPeers(t, memory())
+		p.join("submitter", fleet.ShareSubmit, all)
+		synctest.Wait()
+		require.NoError(t, p.order(fleet.Order{Op: "cancel"}))
+		require.NoError(t, p.order(fleet.Order{Op: "requeue", Task: "t1"}))
+		synctest.Wait()
+		p.join("late", fleet.ShareAll, all)
+		got := p.agree()
+		assert.Equal(t, []fleet.Status{fleet.Canceled, fleet.Accepted, fleet.Canceled}, []fleet.Status{got["t0"].Status, got["t1"].Status, got["t2"].Status})
+	})
+}

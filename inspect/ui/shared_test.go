@@ -34,7 +34,7 @@ func newFar(t *testing.T, access inspect.Access) *far {
 	f.job.waits()
 	w := ui.Handler(f.rt, ui.Config{Access: access, Jobs: func() []ui.Job { return []ui.Job{f.job} }, Desk: f.desk})
 	t.Cleanup(w.Close)
-	socket := filepath.Join(t.TempDir(), "77.sock")
+	socket := filepath.Join(t.TempDir(), "d", "77.sock") // a directory that is made is for this user alone
 	server, err := inspect.ListenWith(w.Shared(), inspect.Config{Socket: socket})
 	if err != nil {
 		t.Skip("no socket here: ", err)
