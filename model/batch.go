@@ -267,19 +267,24 @@ func (c *Client) call(ctx context.Context, method, path, kind string, parts [][]
 			text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
 			return refusal(resp, text)
 		}
-		return read(&noticed{resp.Body, x})
+		return read(&noticed{ctx, resp.Body, x})
 	})
 }
 
-// noticed is a body whose reads are noticed, so that it is not taken for a silent one.
+// noticed is a body whose reads are noticed, so that it is not taken for a silent one. It has no
+// end once ctx has ended: a server that sees the client leave may end its answer as if it were whole.
 type noticed struct {
-	io.Reader
-	x *exchange
+	ctx  context.Context
+	body io.Reader
+	x    *exchange
 }
 
 func (n *noticed) Read(b []byte) (int, error) {
-	k, err := n.Reader.Read(b)
+	k, err := n.body.Read(b)
 	n.x.reads.Add(1)
+	if errors.Is(err, io.EOF) && n.ctx.Err() != nil {
+		err = context.Cause(n.ctx)
+	}
 	return k, err
 }
 

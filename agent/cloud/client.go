@@ -58,10 +58,14 @@ func (c *client) post(ctx context.Context, op, path string, body any) (json.RawM
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read, or is not wanted
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	valid := json.Valid(answer)
+	if err == nil && !valid {
+		err = ctx.Err() // a server that sees the client leave may end its answer as if it were whole
+	}
 	if err != nil { // the request arrived and was accepted, but what the answer says is not known
 		return nil, &session.CloudError{Op: op, Unclear: true, Err: c.clean(cause(ctx, err))}
 	}
-	if !json.Valid(answer) {
+	if !valid {
 		return nil, nil
 	}
 	return answer, nil

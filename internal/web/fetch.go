@@ -112,6 +112,9 @@ func (f *Fetcher) once(ctx context.Context, u *url.URL) (p *Page, next *url.URL,
 		return p, nil, nil
 	}
 	p.Body, err = io.ReadAll(io.LimitReader(resp.Body, MaxPage+1))
+	if err == nil {
+		err = ctx.Err() // a server that sees the client leave may end its page as if it were whole
+	}
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("read the page: %w", err)
