@@ -199,7 +199,7 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 			case model.Start:
 				a.id, a.request, a.usage, a.model = cmp.Or(e.ID, l.UUID()), e.RequestID, e.Usage, e.Model
 				last = t.seams.Clock.Now()
-				if t.first.event.IsZero() {
+				if t.first.event.IsZero() || t.first.unsaid && !r.Whole { // a stream behind it says it, as observed
 					t.first.event, t.first.usage, t.first.unsaid = last, e.Usage, r.Whole && done.cuts == 0
 				}
 				l.OpenMessage(agent.ModelMessage{

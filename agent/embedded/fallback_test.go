@@ -127,6 +127,17 @@ func TestTimesOfAnAnswerInOnePiece(t *testing.T) {
 	assert.Contains(t, string(first.Raw()), `"ttft_ms"`)
 }
 
+// If its call is answered by a stream, that one says the times of the turn.
+func TestTimesOfAStreamBehindAnAnswerInOnePiece(t *testing.T) {
+	t.Parallel()
+	_, o := plays(t, messagesAPI(), failing(model.Invalid, 404), calling("c", "Read", `{"file_path":"a"}`), saying("x"))
+	r := ask(t, open(t, o), mine)
+	require.Equal(t, "x", r.Result)
+	for _, field := range []string{"first_content_frame_ms", "ttft_stream_ms", "time_to_request_ms", "request_sent_wall_ms", "first_request_input_tokens"} {
+		assert.Contains(t, string(r.Raw()), field)
+	}
+}
+
 // A stream that the endpoint ends as a wrong request has used nothing; one that fails has.
 func TestUsageOfAStreamThatIsRefused(t *testing.T) {
 	t.Parallel()
