@@ -38,7 +38,7 @@ func plainCommands(text string) (commands [][]string, ok bool) {
 		case c == '\n' || c == ';' || c == '|' || c == '&':
 			endWord()
 			double := i+1 < len(text) && text[i+1] == c
-			if double && c != '\n' {
+			if double && c != '\n' || strings.HasPrefix(text[i:], "|&") { // a pipe of both outputs
 				i++
 			}
 			if c == '&' && !double || c == ';' && double {

@@ -14,5 +14,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(unservedEnv) == "" {
 		runtime.ServeGuard() // confined commands begin as this program
 	}
-	os.Exit(m.Run())
+	os.Exit(atHome(m))
+}
+
+// atHome runs the tests in a home of their own: each session reads the startup file of the user's
+// shell, which may take a second, or wait for a lock that a killed shell has left.
+func atHome(m *testing.M) int {
+	home, err := os.MkdirTemp("", "troupe-home-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(home) }()
+		err = os.Setenv("HOME", home)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
