@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(atHome(m))
 }
 
-// atHome runs the tests in a home of their own: each session reads the startup file of the user's
+// atHome runs the tests in an empty home: each session reads the startup file of the user's
 // shell, which may take a second, or wait for a lock that a killed shell has left.
 func atHome(m *testing.M) int {
 	home, err := os.MkdirTemp("", "troupe-home-")
