@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
@@ -31,4 +32,28 @@ func TestAResultBeforeItsTask(t *testing.T) {
 	assert.False(t, ask("a").old)
 	m.nodes["a"].state = nodeOver
 	assert.True(t, ask("a").old)
+}
+
+// TestACancelOfAllKnowsWhatCameAfterIt: a program that is started again knows from its journal that a task was
+// requeued, and then reads the decision to cancel all, which was made before that.
+func TestACancelOfAllKnowsWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	canceled := func(arg string) (ids []string) {
+		r := testRules(1)
+		r.worker, r.concurrency = "one", 1
+		m := newMachine(r)
+		m.step(time.Unix(0, 0), added{specs: []spec{{id: "never"}, {id: "once"}, {id: "twice"}}, last: true, past: map[string]*node{
+			"once": {requeued: 1}, "twice": {requeued: 2},
+		}}, nil)
+		for _, e := range m.step(time.Unix(1, 0), ordered{queue.Decision{ID: jobID(1), Op: opCancelJob, Arg: arg}, nil}, nil) {
+			if c, ok := e.(canceling); ok {
+				ids = append(ids, c.id)
+			}
+		}
+		return ids
+	}
+	assert.Equal(t, []string{"never"}, canceled(""))
+	assert.Equal(t, []string{"never", "once"}, canceled(`{"once":1,"twice":1}`))
+	assert.Equal(t, []string{"never", "once", "twice"}, canceled(`{"once":1,"twice":2}`))
+	assert.Empty(t, canceled(`{"once":`), "what cannot be read cancels nothing")
 }
