@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,8 @@ const (
 	fetchLimit = 10 * time.Second
 	// maxReport is the largest answer that is read, in bytes.
 	maxReport = 64 << 20
+	// maxEvent is the longest line of the stream of events, in bytes.
+	maxEvent = 1 << 20
 )
 
 // Fetch asks the host that listens on a socket for its sessions. A host that does not
@@ -54,10 +57,12 @@ func Watch(ctx context.Context, socket, id string, each func(Event) bool) error 
 		return err
 	}
 	defer done()
-	for lines := json.NewDecoder(body); ; {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
 		var e Event
-		switch err := lines.Decode(&e); {
-		case ctx.Err() != nil, errors.Is(err, io.EOF):
+		switch err := json.Unmarshal(lines.Bytes(), &e); {
+		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return fmt.Errorf("inspect: %s: %w", socket, err)
@@ -66,6 +71,10 @@ func Watch(ctx context.Context, socket, id string, each func(Event) bool) error 
 			return nil
 		}
 	}
+	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("inspect: %s: %w", socket, err)
+	}
+	return nil
 }
 
 // StatusError is an answer of a host that is not 200.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"reflect"
@@ -29,6 +30,8 @@ type book struct {
 	calls   []Approval
 }
 
+var errNoState = errors.New("ui: the program of the job has not said where it stands")
+
 type entry struct {
 	JobTask
 	changed int64
@@ -41,8 +44,7 @@ func (w *Window) list(ctx context.Context) []*book {
 	if w.cfg.Hosts != nil {
 		hosts = w.others.all(ctx, w)
 	}
-	of := make([][]Job, len(hosts))
-	w.each(ctx, hosts, func(i int, h Host) { of[i], _ = h.Jobs(ctx) }) // those of a host that does not answer are left out
+	of := answersOf(ctx, w, "jobs", hosts, func(ctx context.Context, h Host) ([]Job, error) { return h.Jobs(ctx) })
 	w.books.mu.Lock()
 	defer w.books.mu.Unlock()
 	var list []*book
@@ -162,6 +164,7 @@ const (
 
 // json is the summary of the job with what is counted of its tasks; whole adds the failures
 // and the tasks that run.
+// A job of another program that has never answered, or not with a state, has an error.
 func (b *book) json(whole bool) (map[string]json.RawMessage, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,6 +172,9 @@ func (b *book) json(whole bool) (map[string]json.RawMessage, error) {
 	raw, err := json.Marshal(b.summary)
 	if err == nil {
 		err = json.Unmarshal(raw, &m)
+	}
+	if err == nil && m == nil {
+		err = errNoState
 	}
 	if err != nil {
 		return nil, err

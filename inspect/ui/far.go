@@ -21,8 +21,8 @@ import (
 
 // sessionHost is a host whose sessions have more than its report.
 type sessionHost interface {
-	// session answers what the page of a session asks: messages, timeline or options, as JSON.
-	session(ctx context.Context, id, what string, q url.Values) (json.RawMessage, error)
+	// session answers what the page of a session asks: messages, timeline or options.
+	session(ctx context.Context, id, what string, q url.Values) (any, error)
 	// follow yields the messages of a session as they come, until ctx ends, each returns false, or the session ends.
 	follow(ctx context.Context, id string, each func(farFrame) bool) error
 }
@@ -97,8 +97,22 @@ func (w *Window) sharedFollow(rw http.ResponseWriter, r *http.Request, s *runtim
 }
 
 // session implements sessionHost.
-func (s socketHost) session(ctx context.Context, id, what string, q url.Values) (raw json.RawMessage, err error) {
-	return raw, s.get(ctx, "/window/sessions/"+url.PathEscape(id)+"/"+what+"?"+q.Encode(), &raw)
+func (s socketHost) session(ctx context.Context, id, what string, q url.Values) (answer any, err error) {
+	switch what { // the pages rely on the form of it
+	case "messages":
+		answer = new(messagesPart)
+	case "timeline":
+		answer = new(runtime.Timeline)
+	default:
+		answer = new(map[string]any)
+	}
+	return answer, s.get(ctx, "/window/sessions/"+url.PathEscape(id)+"/"+what+"?"+q.Encode(), answer)
+}
+
+// messagesPart is a part of the messages of a session.
+type messagesPart struct {
+	Messages []item `json:"messages"`
+	More     bool   `json:"more"`
 }
 
 // follow implements sessionHost.
@@ -142,14 +156,14 @@ func (w *Window) passed(rw http.ResponseWriter, r *http.Request, what string) (o
 			q.Set(name, v)
 		}
 	}
-	raw, err := of.session(r.Context(), r.PathValue("session"), what, q)
+	answer, err := of.session(r.Context(), r.PathValue("session"), what, q)
 	switch {
 	case errors.Is(err, ErrUnsupported):
 		missing(rw, "session")
 	case err != nil:
 		refuse(rw, err)
 	default:
-		writeJSON(rw, raw)
+		writeJSON(rw, answer)
 	}
 	return true
 }
@@ -179,14 +193,20 @@ func (w *Window) followFar(ctx context.Context, name string) {
 // passFrame sends a frame under the name that the session has here.
 func (w *Window) passFrame(name string, f *farFrame) bool {
 	switch f.Kind {
-	case "message", "delta":
-		var m map[string]json.RawMessage
-		as, err := json.Marshal(name)
-		if err != nil || json.Unmarshal(f.Data, &m) != nil || m == nil {
+	case "message":
+		var m item
+		if json.Unmarshal(f.Data, &m) != nil {
 			return false
 		}
-		m["session"] = as
+		m.Session = name
 		w.hub.publish(f.Kind, name, m)
+	case "delta":
+		var d delta
+		if json.Unmarshal(f.Data, &d) != nil {
+			return false
+		}
+		d.Session = name
+		w.hub.publish(f.Kind, name, d)
 	case "lost":
 		w.hub.publish("resync", name, map[string]string{"reason": "messages came faster than they were read"})
 	}

@@ -56,30 +56,13 @@ func (o *others) all(ctx context.Context, w *Window) []Host {
 	return hosts
 }
 
-// each asks all hosts at once, and waits for their answers.
-func (w *Window) each(ctx context.Context, hosts []Host, ask func(i int, h Host)) {
-	var waits []chan struct{}
-	for i, h := range hosts {
-		done := make(chan struct{})
-		waits = append(waits, done)
-		w.exec.Go(func() {
-			defer close(done)
-			ask(i, h)
-		})
-	}
-	for _, done := range waits {
-		_ = w.exec.Await(context.WithoutCancel(ctx), done) // a host has a limit for its answer
-	}
-}
-
 // ask asks all hosts. Those that do not answer are left out.
 func (o *others) ask(ctx context.Context, w *Window) map[string]*inspect.Report {
 	hosts := o.all(ctx, w)
 	if hosts == nil {
 		return nil
 	}
-	reports := make([]*inspect.Report, len(hosts))
-	w.each(ctx, hosts, func(i int, h Host) { reports[i], _ = h.Report(ctx) }) // without a report the host is left out
+	reports := answersOf(ctx, w, "report", hosts, func(ctx context.Context, h Host) (*inspect.Report, error) { return h.Report(ctx) })
 	all := map[string]*inspect.Report{}
 	for i, r := range reports {
 		if r != nil {

@@ -24,17 +24,18 @@ func (w *Window) jobOf(rw http.ResponseWriter, r *http.Request) *book {
 
 func (w *Window) jobs(rw http.ResponseWriter, r *http.Request, _ caller) {
 	list := []map[string]json.RawMessage{}
-	for _, b := range w.listFor(r) {
+	books := w.listFor(r)
+	if err := w.looks(r.Context(), books); err != nil {
+		refuse(rw, err)
+		return
+	}
+	for _, b := range books {
 		if b.job.ID() == deskJob && b.host != "" {
 			continue
 		}
-		err := b.look(r.Context())
+		m, err := b.json(false)
 		if err != nil && b.host != "" {
 			continue // it ends, or its host does
-		}
-		var m map[string]json.RawMessage
-		if err == nil {
-			m, err = b.json(false)
 		}
 		if err != nil {
 			refuse(rw, err)
@@ -103,11 +104,9 @@ func (w *Window) shown(a Approval) Approval {
 
 func (w *Window) approvals(rw http.ResponseWriter, r *http.Request, _ caller) {
 	books := w.listFor(r)
-	for _, b := range books {
-		if err := b.look(r.Context()); err != nil && b.host == "" {
-			refuse(rw, err)
-			return
-		}
+	if err := w.looks(r.Context(), books); err != nil {
+		refuse(rw, err)
+		return
 	}
 	list := w.waiting(books)
 	if host := r.URL.Query().Get("host"); host != "" {

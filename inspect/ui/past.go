@@ -36,8 +36,7 @@ func (w *Window) history(rw http.ResponseWriter, r *http.Request, _ caller) {
 // allHistory is the history of this program and of all hosts that have one.
 func (w *Window) allHistory(ctx context.Context, d time.Duration) runtime.History {
 	sum, hosts := w.rt.History(d), w.others.all(ctx, w)
-	all := make([]runtime.History, len(hosts))
-	w.each(ctx, hosts, func(i int, h Host) { all[i], _ = h.History(ctx, d) }) // a host without one adds nothing
+	all := answersOf(ctx, w, "history "+d.String(), hosts, func(ctx context.Context, h Host) (runtime.History, error) { return h.History(ctx, d) })
 	for i := range all {
 		if all[i].StepMS != sum.StepMS {
 			continue

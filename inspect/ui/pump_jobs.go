@@ -25,7 +25,7 @@ func (s *jobsSeen) look(ctx context.Context, w *Window) {
 	first, before := s.calls == nil, s.jobs
 	s.jobs = map[*book]*jobSeen{}
 	books := w.list(ctx)
-	w.looks(ctx, books)
+	_ = w.looks(ctx, books) // the last state stays
 	for _, b := range books {
 		id := b.job.ID()
 		last := before[b]
@@ -51,27 +51,6 @@ func (s *jobsSeen) look(ctx context.Context, w *Window) {
 		}
 	}
 	s.approvals(w, books, first)
-}
-
-// looks asks jobs where they stand: those of this program in turn, those of other hosts at once. Of
-// one that does not answer the last state stays; the next look asks again.
-func (w *Window) looks(ctx context.Context, books []*book) {
-	var waits []chan struct{}
-	for _, b := range books {
-		if b.host == "" {
-			_ = b.look(ctx)
-			continue
-		}
-		done := make(chan struct{})
-		waits = append(waits, done)
-		w.exec.Go(func() {
-			defer close(done)
-			_ = b.look(ctx)
-		})
-	}
-	for _, done := range waits {
-		_ = w.exec.Await(context.WithoutCancel(ctx), done)
-	}
 }
 
 // approvals sends the calls that have come, and those that are gone.

@@ -29,6 +29,7 @@ type socketHost string
 const (
 	askLimit  = 10 * time.Second // for one answer of a host
 	maxAnswer = 64 << 20         // bytes of it
+	maxJobs   = 1000             // of a host; each is asked by itself
 )
 
 // ID implements [Host].
@@ -57,7 +58,7 @@ func (s socketHost) Jobs(ctx context.Context) (jobs []Job, err error) {
 	if err := s.get(ctx, "/window/jobs", &ids); err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
+	for _, id := range ids[:min(len(ids), maxJobs)] {
 		jobs = append(jobs, socketJob{s, id})
 	}
 	return jobs, nil
@@ -106,14 +107,17 @@ func (j socketJob) State(ctx context.Context) (JobState, error) {
 
 // Transcript implements [Job].
 func (j socketJob) Transcript(ctx context.Context, task string, at int64) (io.ReadCloser, error) {
-	resp, err := j.host.send(ctx, http.MethodGet, j.path("/transcript?task="+url.QueryEscape(task)+"&at="+strconv.FormatInt(at, 10)), nil)
+	resp, err := j.host.send(ctx, http.MethodGet, j.path("/transcript?task="+url.QueryEscape(task)+"&at="+strconv.FormatInt(at, 10)), nil) //nolint:bodyclose // the caller closes it
 	if errors.Is(err, ErrUnsupported) {
 		return nil, fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return resp.Body, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, maxAnswer), resp.Body}, nil // a page reads a part, but a line of it may be long
 }
 
 // Do implements [Job].
@@ -138,8 +142,8 @@ func (s socketHost) do(ctx context.Context, job string, c Command) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var d done
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&d); err != nil {
-		return fmt.Errorf("ui: %s: %w", s, err)
+	if err := s.decode(resp.Body, &d); err != nil {
+		return err
 	}
 	return d.err()
 }
@@ -190,10 +194,21 @@ func (s socketHost) get(ctx context.Context, path string, to any) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(to); err != nil {
-		return fmt.Errorf("ui: %s: %w", s, err)
+	return s.decode(resp.Body, to)
+}
+
+// decode reads one value of JSON.
+func (s socketHost) decode(from io.Reader, to any) error {
+	in := &io.LimitedReader{R: from, N: maxAnswer}
+	err := json.NewDecoder(in).Decode(to)
+	switch {
+	case err == nil:
+		return nil
+	case in.N == 0:
+		return fmt.Errorf("ui: %s: the answer has more than %d MiB", s, maxAnswer>>20)
+	default:
+		return fmt.Errorf("ui: %s: the answer is not that of a window: %w", s, err)
 	}
-	return nil
 }
 
 // send makes a request by the socket. A program that does not know the path, such as one without

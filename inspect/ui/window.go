@@ -43,6 +43,7 @@ type Window struct {
 	answers answers
 	lives   lives
 	others  others
+	asks    questions
 	mux     *http.ServeMux
 
 	sweepMany int // the constant; tests take another number
@@ -90,7 +91,10 @@ func (w *Window) routes() {
 
 // Close ends the streams of all readers, and waits until nothing of the window runs. The end
 // of the runtime does the same.
-func (w *Window) Close() { w.hub.close() }
+func (w *Window) Close() {
+	w.hub.close()
+	w.asks.close()
+}
 
 // ServeHTTP implements [http.Handler].
 func (w *Window) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
