@@ -241,7 +241,9 @@ func (c *Client) leave(w *waiter) {
 	defer c.mu.Unlock()
 	switch e := w.at; {
 	case w.answer != nil:
-		c.back(e)
+		if w.answer.Err == nil { // else e has no answer, or was given back, and may have its next caller
+			c.back(e)
+		}
 	case e.of != nil:
 		c.back(e)
 		c.unattended(e.of)
@@ -257,9 +259,7 @@ func (c *Client) leave(w *waiter) {
 
 // back keeps a request for the next caller: one of a batch, or one whose answer was not taken.
 func (c *Client) back(e *entry) {
-	if e.to = nil; e.of == nil {
-		return // it has no answer but an error
-	}
+	e.to = nil
 	e.of.entries[e.id], c.batches[e.of.tag] = e, e.of
 	c.open[e.hash] = append(c.open[e.hash], e)
 }
