@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -12,7 +13,7 @@ import (
 )
 
 // Bundle writes the commits of a working tree since base into the file, as a bundle of git, and returns
-// where the working tree is. Without such commits there is no file.
+// where the working tree is. If HEAD has no commit that base lacks, it does not create the file.
 func (d *Dir) Bundle(ctx context.Context, now *Repo, base, file string) (Head, error) {
 	head, err := now.Head()
 	if err != nil {
@@ -46,6 +47,9 @@ func (d *Dir) Move(ctx context.Context, now *Repo, head Head, file string, alone
 		return err
 	}
 	if file != "" {
+		if err := isBundle(file); err != nil {
+			return err
+		}
 		into := []string{"GIT_OBJECT_DIRECTORY=" + filepath.Join(now.Common, "objects")}
 		if _, err := d.look(ctx, d.path, into, "-c", "transfer.fsckObjects=true", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", file, "HEAD"); err != nil {
 			return err
@@ -74,6 +78,23 @@ func (d *Dir) Move(ctx context.Context, now *Repo, head Head, file string, alone
 		}
 	}
 	return errors.Join(replaceFile(own, "index", index), replaceFile(own, "HEAD", at+"\n"))
+}
+
+// isBundle checks the begin of a file. From another one, git would fetch from the repository that it names.
+func isBundle(file string) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	begin := make([]byte, len("# v2 git bundle\n"))
+	if _, err := io.ReadFull(f, begin); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if s := string(begin); s != "# v2 git bundle\n" && s != "# v3 git bundle\n" {
+		return errors.New("the commits are not a bundle of git")
+	}
+	return nil
 }
 
 // branch sets a branch, unless the repository has other working trees and a branch with the name.

@@ -76,7 +76,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// In a repository of its own the branch is set again, whatever it was at.
+// In a copy of the repository, which no other task uses, a branch with the same name is moved to the new commit.
 func TestMoveAlone(t *testing.T) {
 	t.Parallel()
 	repo := repository(t)
@@ -126,7 +126,56 @@ func TestHostileMoves(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken")
 	require.NoError(t, os.WriteFile(broken, cut[:len(cut)-30], 0o600))
 	require.Error(t, to.Move(t.Context(), here, head, broken, false))
+	other := repository(t)
+	secret := shell(t, other, "echo s >secret; git add .; git commit -qm secret; git rev-parse HEAD")
+	require.NoError(t, os.WriteFile(broken, []byte("gitdir: "+other+"/.git\n"), 0o600))
+	require.ErrorContains(t, to.Move(t.Context(), here, hostgit.Head{Hash: secret}, broken, false), "not a bundle")
+	assert.Equal(t, "no", shell(t, top(to), "git cat-file -e "+secret+" 2>/dev/null || echo no"), "git would follow the file to another repository")
 	require.NoError(t, to.Move(t.Context(), here, head, file, false))
 	assert.FileExists(t, filepath.Join(top(to), "b.txt"))
 	assert.NoFileExists(t, mark)
+}
+
+// Commits that git does not make are refused, and the working tree stays as it was. Nothing is written outside of it.
+func TestHostileCommits(t *testing.T) {
+	t.Parallel()
+	outside := t.TempDir()
+	tree := func(entry, name string) string { // git mktree refuses such names
+		return `b=$(echo evil | git hash-object -w --stdin); l=$(printf ` + outside + ` | git hash-object -w --stdin); d=$(printf "100644 blob $b\tx\n" | git mktree)
+raw() { printf "$1 $2\0"; printf %s "$3" | sed 's/../\\x&/g' | xargs -0 printf %b; }
+t=$( { ` + entry + `; } | git hash-object -t tree --literally -w --stdin); git update-ref HEAD $(git commit-tree -p HEAD -m ` + name + ` $t)`
+	}
+	for name, work := range map[string]string{
+		"a file of git":          tree(`raw 40000 .git $d`, "evil"),
+		"other letters":          tree(`raw 40000 .GIT $d`, "evil"),
+		"above":                  tree(`raw 40000 .. $d`, "evil"),
+		"a path":                 tree(`raw 100644 ../x $b`, "evil"),
+		"a link and a directory": tree(`raw 120000 d $l; raw 40000 d $d`, "evil"),
+		"git's modules":          tree(`raw 120000 .gitmodules $l`, "evil"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to, base := worktrees(t, "")
+			shell(t, top(from), work)
+			there, err := from.Repo().Worktree(top(from))
+			require.NoError(t, err)
+			file := filepath.Join(t.TempDir(), "bundle")
+			head, err := from.Bundle(t.Context(), there, base, file)
+			require.NoError(t, err)
+			require.NotEqual(t, base, head.Hash)
+			here, err := to.Repo().Worktree(top(to))
+			require.NoError(t, err)
+			before := shell(t, top(to), "cat .git; git rev-parse HEAD; ls -A; ls -A ..")
+			err = to.Move(t.Context(), here, head, file, false)
+			if name == "a link and a directory" { // git takes one of the two
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, "invalid path")
+				assert.Equal(t, before, shell(t, top(to), "cat .git; git rev-parse HEAD; ls -A; ls -A .."))
+			}
+			left, err := os.ReadDir(outside)
+			require.NoError(t, err)
+			assert.Empty(t, left)
+		})
+	}
 }

@@ -35,11 +35,24 @@ func strip(part string) string {
 }
 
 // inside reports whether a link with this name and target leads to a place in the directory that files may
-// be in, as far as the two texts say.
+// be in. Each part of the way is in the directory too, if the other links are like this.
 func inside(name, target string) bool {
-	if target == "" || path.IsAbs(target) || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || strings.ContainsAny(target, "\x00\\") {
+	if target == "" || path.IsAbs(target) || filepath.IsAbs(target) || filepath.VolumeName(target) != "" || strings.ContainsAny(target, "\x00\\") || climbs(target) {
 		return false
 	}
 	to := path.Join(path.Dir(name), target)
 	return to == "." || allowed(to)
+}
+
+// climbs reports whether a target goes up after it has gone down. The part below could be a link, and
+// then the text does not say where that leads.
+func climbs(target string) bool {
+	down := false
+	for part := range strings.SplitSeq(target, "/") {
+		if part == ".." && down {
+			return true
+		}
+		down = down || part != ".." && part != "." && part != ""
+	}
+	return false
 }

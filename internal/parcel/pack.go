@@ -99,7 +99,7 @@ func (p *Packer) Files(prefix string, root *os.Root, names []string) (gone []str
 func (p *Packer) Tree(prefix string, root *os.Root) error { return p.dir(prefix, root, ".") }
 
 func (p *Packer) dir(prefix string, root *os.Root, name string) error {
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {
 		return err
 	}

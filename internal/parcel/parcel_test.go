@@ -181,6 +181,8 @@ func TestHostileParcels(t *testing.T) {
 		"a link out":        {link("files/l", "../x")},
 		"an absolute link":  {link("files/l", "/etc")},
 		"a deep link out":   {link("files/a/b/l", "../../../x")},
+		"above a link":      {link("files/l", "a/../..")},
+		"up above a link":   {link("files/a/l", "../b/../c")},
 		"a link into git":   {link("files/l", ".git/hooks")},
 		"a hard link":       {{Typeflag: tar.TypeLink, Name: "files/l", Linkname: "files/x"}},
 		"a device":          {{Typeflag: tar.TypeChar, Name: "files/d"}},

@@ -21,17 +21,26 @@ func (e *HostileError) Error() string { return fmt.Sprintf("the parcel has %q, %
 type Reader struct {
 	tar  *tar.Reader
 	head *tar.Header
+	in   *io.LimitedReader
 	budget
 }
 
+// maxHeads is how much an entry may have besides its content: names, and padding.
+const maxHeads = 16 << 10
+
 // NewReader reads a parcel of at most limit bytes.
 func NewReader(r io.Reader, limit int64) *Reader {
-	return &Reader{tar: tar.NewReader(r), budget: budget{limit: limit, left: limit}}
+	in := &io.LimitedReader{R: r, N: limit + maxHeads}
+	return &Reader{tar: tar.NewReader(in), in: in, budget: budget{limit: limit, left: limit}}
 }
 
 // Next returns the name of the next entry; io.EOF after the last one.
 func (r *Reader) Next() (name string, err error) {
+	r.in.N += maxHeads
 	if r.head, err = r.tar.Next(); err != nil {
+		if r.in.N <= 0 {
+			err = &TooLargeError{Name: "names without a file", Limit: r.limit}
+		}
 		return "", err
 	}
 	h := r.head
