@@ -75,7 +75,7 @@ type attempt struct {
 	arrived  bool                      // it does
 	stays    string                    // why its session cannot continue elsewhere; ""
 	kept     string                    // name of the last parcel
-	unmoved  string                    // why there is no newer one
+	unmoved  string                    // why the last turn is not in it; "": it is
 	parcels  int                       // that were put
 	report
 }

@@ -64,6 +64,7 @@ func (r *runner) leaves(a *attempt) *report {
 // leased runs the attempt of a task once this program has leased it.
 func (r *runner) leased(ctx context.Context, a *attempt) outcome {
 	if r.shared == nil || a.with.held {
+		a.from = a.with.from
 		return r.attempt(ctx, a)
 	}
 	l, sent, refused, wait, err := r.shared.lease(ctx, request{a.with.ticket, a.with.hash, a.with.offer})

@@ -410,6 +410,7 @@ func (m *machine) launch(n *node, out []effect) []effect {
 	}
 	if n.tenure != nil {
 		l.with.fence, l.with.held = n.tenure.Fence, true
+		l.mode, l.with.from = m.begins(n), m.inherited(n)
 		return n.arm(append(out, l), m.now)
 	}
 	return append(out, l)

@@ -15,7 +15,7 @@ func (m *machine) inherited(n *node) *TaskNote {
 	return &left
 }
 
-// begins is how the next attempt of a task begins that this program has just leased.
+// begins is how the next attempt of a task begins of which this program has the lease.
 func (m *machine) begins(n *node) Mode {
 	if m.inherited(n) != nil {
 		return modeMoved

@@ -279,8 +279,9 @@ type (
 // equipment is what an attempt gets to know of its task.
 type equipment struct {
 	task    *Task
-	fence   uint64 // of the lease; 0: it has to be asked for
-	held    bool   // the lease of a queue is
+	fence   uint64    // of the lease; 0: it has to be asked for
+	held    bool      // the lease of a queue is
+	from    *TaskNote // of the program whose session and workspace an attempt with that lease continues
 	ticket  string
 	hash    string
 	offer   bool // the queue does not know the ticket

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/dialect/claude"
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/parcel"
@@ -22,6 +23,9 @@ import (
 
 // maxMove is how large a session and a workspace may be together that other programs can continue.
 const maxMove = 256 << 20
+
+// maxDir is how much of the name of the directory on the other machine an agent gets to read.
+const maxDir = 500
 
 // Entries of a parcel, in their order.
 const (
@@ -182,6 +186,9 @@ func (r *runner) arrive(ctx context.Context, a *attempt) error {
 	case err != nil && (ctx.Err() != nil || errors.As(err, &place)):
 		a.mode = modeFresh
 		return err
+	case shortage(err) != "": // of this machine; what is kept stays for later, or for another one
+		a.mode = modeFresh
+		return &badWorkspace{dir: s.Dir, err: fmt.Errorf("continue what worker %s has kept: %w", from.Worker, err)}
 	case err != nil:
 		a.mode, a.session, a.turns = modeFresh, "", 0
 		a.Text, a.Structured, a.ToolCalls = "", nil, 0
@@ -204,7 +211,7 @@ func (r *runner) arrive(ctx context.Context, a *attempt) error {
 
 // message has the facts of the move for the agent.
 func (m *moved) message(s space, left []string) string {
-	text := fmt.Sprintf("\nYou are on another machine now, and what ran in the background has ended. You work in %s; it was %s.", s.work(), m.Dir)
+	text := fmt.Sprintf("\nYou are on another machine now, and what ran in the background has ended. You work in %s; it was %s.", s.work(), shown.Head(m.Dir, maxDir))
 	switch {
 	case m.Space.Kind == "":
 		return text + " Files that you wrote may not be here."
@@ -265,7 +272,7 @@ func (r *runner) unpackRest(ctx context.Context, in *parcel.Reader, m *moved, to
 	if err := r.sessions.forget(ctx, m.Session); err != nil {
 		return nil, err
 	}
-	commits, ready := "", false
+	commits, ready, session := "", false, false
 	for {
 		name, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -279,6 +286,7 @@ func (r *runner) unpackRest(ctx context.Context, in *parcel.Reader, m *moved, to
 			if err := r.sessions.take(ctx, m.Session, rest, in); err != nil {
 				return nil, err
 			}
+			session = session || rest == ownTranscript+entryExt
 			continue
 		}
 		if kind == moveCommits {
@@ -287,6 +295,9 @@ func (r *runner) unpackRest(ctx context.Context, in *parcel.Reader, m *moved, to
 				return nil, err
 			}
 			continue
+		}
+		if !session {
+			return nil, errors.New("it has no session")
 		}
 		if !ready {
 			if err := to.begin(ctx, &m.Space, commits); err != nil {

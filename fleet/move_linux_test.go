@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -58,6 +59,13 @@ func (q *mortal) Release(ctx context.Context, l queue.Lease) error {
 		return errDead
 	}
 	return q.Queue.Release(ctx, l)
+}
+
+func (q *mortal) Extend(ctx context.Context, leases ...queue.Lease) []error {
+	if q.dead.Load() {
+		return slices.Repeat([]error{errDead}, len(leases))
+	}
+	return q.Queue.Extend(ctx, leases...)
 }
 
 // inSecond reports whether a request is that of the second turn.

@@ -60,6 +60,25 @@ func (ws *workspaces) openMoved(ctx context.Context, a *attempt, s space) (*move
 	return t, nil
 }
 
+// open opens the directory. A link in its place, which an agent has put there since, is an error.
+func (t *movedTree) open() (*os.Root, error) {
+	root, err := os.OpenRoot(t.dir)
+	if err != nil {
+		return nil, err
+	}
+	named, err := os.Lstat(t.dir)
+	if err == nil {
+		var opened os.FileInfo
+		if opened, err = root.Stat("."); err == nil && !os.SameFile(named, opened) {
+			err = fmt.Errorf("%s is a link, or was replaced", t.dir)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
 // bundle writes the commits into a file.
 func (t *movedTree) bundle(ctx context.Context, file string) (err error) {
 	if t.git != nil {
@@ -73,7 +92,7 @@ func (t *movedTree) pack(ctx context.Context, p *parcel.Packer, commits string) 
 	if t.Kind == "" {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(t.dir)
+	root, err := t.open()
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +134,7 @@ func (t *movedTree) begin(ctx context.Context, from *movedSpace, commits string)
 			return err
 		}
 	}
-	if t.root, err = os.OpenRoot(t.dir); err != nil {
+	if t.root, err = t.open(); err != nil {
 		return err
 	}
 	if t.git == nil {
