@@ -23,6 +23,8 @@ type batch struct {
 	entries map[string]*entry
 	earlier bool               // it is of an earlier program, or was left by all callers: it may be over
 	cancel  context.CancelFunc // ends the task about it; nil before there is one
+
+	canceled bool // by Client.Cancel while it had no id
 }
 
 const (
@@ -139,6 +141,7 @@ func (c *Client) send(ctx context.Context, b *batch) {
 		id, maybe, err := c.cfg.Model.SubmitBatch(context.WithoutCancel(ctx), b.tag, list)
 		if err == nil {
 			c.sent(b, id)
+			c.end(context.WithoutCancel(ctx), b)
 			c.watch(ctx, b)
 			return
 		}
@@ -233,11 +236,17 @@ func (c *Client) fail(b *batch, err error) {
 	}
 }
 
-// forget drops a batch that was not made, and whose callers have gone.
+// forget drops a batch that was not made. Its callers, if it has any, get an error if it was canceled.
 func (c *Client) forget(b *batch) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.anew(b)
+	canceled := b.canceled
+	if !canceled {
+		c.anew(b)
+	}
+	c.mu.Unlock()
+	if canceled {
+		c.fail(b, unsubmitted())
+	}
 }
 
 // anew collects the requests of a batch that is not there once more.

@@ -28,6 +28,7 @@ func (c *Client) watch(ctx context.Context, b *batch) {
 		if !at && !c.sleep(ctx, delay) {
 			return
 		}
+		c.end(ctx, b)
 		state, err := c.cfg.Model.Batch(ctx, b.id)
 		if err == nil && state.Over {
 			if err = c.take(ctx, b, state); err == nil {
@@ -216,7 +217,9 @@ func (c *Client) knows(id string) bool {
 
 // Cancel ends what is collected and all batches whose answers were not read, also those of earlier
 // programs with the same Config.Dir: their requests fail. A request that the endpoint is working on may still
-// be answered, and is paid. The error joins those of the endpoint.
+// be answered, and is paid. A batch that is being submitted ends as soon as it is there; if it is not known
+// whether the batch is there, once a caller has asked for one of its requests and it was found. The error joins
+// those of the endpoint.
 func (c *Client) Cancel(ctx context.Context) error {
 	c.mu.Lock()
 	if err := c.load(); err != nil {
@@ -228,23 +231,49 @@ func (c *Client) Cancel(ctx context.Context) error {
 		q.timer.Stop()
 		delete(c.queues, name)
 		for _, e := range q.entries {
-			c.give(e, &model.BatchAnswer{Err: &model.Error{Class: model.Invalid, Type: "canceled", RetryAfter: -1, Final: true, Message: "the request was canceled before it was submitted"}})
+			c.give(e, &model.BatchAnswer{Err: unsubmitted()})
 		}
 	}
 	var ids []string
 	for _, tag := range slices.Sorted(maps.Keys(c.batches)) {
-		if id := c.batches[tag].id; id != "" {
-			ids = append(ids, id)
+		b := c.batches[tag]
+		if b.id != "" {
+			ids = append(ids, b.id)
+			continue
+		}
+		if b.canceled = true; b.cancel != nil {
+			b.cancel() // it may sleep between two attempts
 		}
 	}
 	c.mu.Unlock()
 	var wrong []error
 	for _, id := range ids {
-		err := c.cfg.Model.CancelBatch(ctx, id)
-		if e, ok := errors.AsType[*model.Error](err); ok && e.Class == model.Invalid { // it is over, or gone
-			continue
-		}
-		wrong = append(wrong, err)
+		wrong = append(wrong, c.cancelBatch(ctx, id))
 	}
 	return errors.Join(wrong...)
+}
+
+func (c *Client) cancelBatch(ctx context.Context, id string) error {
+	err := c.cfg.Model.CancelBatch(ctx, id)
+	if e, ok := errors.AsType[*model.Error](err); ok && e.Class == model.Invalid { // it is over, or gone
+		return nil
+	}
+	return err
+}
+
+// end cancels a batch that was not there yet when Cancel was called. It is called until that has succeeded.
+func (c *Client) end(ctx context.Context, b *batch) {
+	c.mu.Lock()
+	canceled := b.canceled
+	c.mu.Unlock()
+	if canceled && c.cancelBatch(ctx, b.id) == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		b.canceled = false
+	}
+}
+
+// unsubmitted is the error of a request that Cancel ended in time.
+func unsubmitted() *model.Error {
+	return &model.Error{Class: model.Invalid, Type: "canceled", RetryAfter: -1, Final: true, Message: "the request was canceled before it was submitted"}
 }
