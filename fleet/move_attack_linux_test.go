@@ -204,7 +204,7 @@ func TestProgramsContinueAtOnce(t *testing.T) {
 	assert.Equal(t, 1, asked, "one of them has made the second turn")
 }
 
-// A program that has lost its lease works on. What it keeps then is not that of the task.
+// A program that has lost its lease works on. Its parcels do not count any more.
 func TestALatecomerKeepsNothing(t *testing.T) {
 	t.Parallel()
 	repo, kept := repository(t), files(t)

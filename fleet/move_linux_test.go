@@ -27,7 +27,7 @@ import (
 )
 
 // work is what the agent of a job that moves does in its first turn.
-const work = `git config user.name t; git config user.email t@example.com; echo two >a.txt; git commit -qam "by the agent"; echo three >>a.txt; printf 'echo hi' >run.sh; chmod 755 run.sh; mkdir -p d; echo new >d/n; ln -s n d/l; ln -s /etc/passwd out; rm -f gone.txt`
+const work = `git config user.name t; git config user.email t@example.com; echo two >a.txt; git commit -qam "by the agent"; echo three >>a.txt; printf 'echo hi' >run.sh; chmod 755 run.sh; mkdir -p d; echo new >d/n; ln -s n d/l; ln -s /etc/passwd out; rm -f gone.txt dropped.txt`
 
 // mover is one of the programs of a job whose task has two turns.
 type mover struct {
@@ -123,7 +123,7 @@ func (m *mover) start(t *testing.T, name, repo string, q queue.Queue, files queu
 	shell(t, dir, "git clone -q "+repo+" repo; cd repo; git checkout -q --detach")
 	job := fast(fleet.Job{
 		Tasks: []fleet.Task{{ID: "t0", Prompt: "first", Turns: []string{"second"}}}, Out: m.out, Queue: q, Files: files, Worker: name, Move: true,
-		Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: clone, Setup: "echo setup >setup.txt"},
+		Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: clone, Setup: "echo setup >setup.txt; echo setup >dropped.txt"},
 		Options: &sdk.Options{Backend: embedded.New(embedded.Config{
 			Model: m.model.Anthropic(model.Config{}), Name: "claude-sonnet-4-5", Dir: filepath.Join(dir, "sessions"),
 		}), AllowedTools: []string{"Bash"}},

@@ -97,6 +97,43 @@ func TestBombs(t *testing.T) {
 	require.ErrorAs(t, drain(parcel.NewReader(many, limit)), new(*parcel.TooLargeError))
 }
 
+// The name in the parcel and the one that the caller makes of it are both checked.
+func TestNamesOfTheCaller(t *testing.T) {
+	t.Parallel()
+	one := func(name string) io.Reader {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name}))
+		require.NoError(t, w.Close())
+		return &b
+	}
+	for _, name := range []string{"../x", "/x", ".git/config", "a/../../x", "./x"} {
+		_, err := parcel.NewReader(one(name), limit).Next()
+		require.ErrorAs(t, err, new(*parcel.HostileError), name)
+		to, dir := root(t)
+		p := parcel.NewReader(one("files/x"), limit)
+		_, err = p.Next()
+		require.NoError(t, err)
+		require.ErrorAs(t, p.Write(to, name), new(*parcel.HostileError), name)
+		assert.Empty(t, listing(t, dir))
+	}
+}
+
+// A directory without permissions can be filled, and removed later.
+func TestADirectoryWithoutPermissions(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "files/d/"}))
+	require.NoError(t, w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "files/d/x", Mode: 0o600}))
+	require.NoError(t, w.Close())
+	to, dir := root(t)
+	require.NoError(t, unpack(&b, to, limit))
+	st, err := os.Stat(filepath.Join(dir, "d"))
+	require.NoError(t, err)
+	assert.Equal(t, os.FileMode(0o700), st.Mode().Perm())
+}
+
 func drain(p *parcel.Reader) error {
 	for {
 		if _, err := p.Next(); err != nil {
