@@ -74,7 +74,7 @@ func TestASubmissionThatIsRefusedAgainAndAgain(t *testing.T) {
 	})
 }
 
-// What a batch was refused for is over for the next program: it does not look for that batch.
+// The next program does not look for a batch that was refused.
 func TestARefusedBatchIsNotLookedFor(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound} {
