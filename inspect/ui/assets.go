@@ -35,6 +35,7 @@ const enteredPage = `<!doctype html>
 <meta name="color-scheme" content="light dark">
 {{if .}}<meta http-equiv="refresh" content="0;url=./">{{end}}
 <title>Troupe</title>
+<link rel="icon" href="icon.svg">
 <link rel="stylesheet" href="window.css">
 </head>
 <body>

@@ -1,6 +1,6 @@
 // A job: progress, charts, failures, tasks. The charts and groups are those of tasks.js, which
 // makes report.html, too.
-import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain } from './ui.js';
+import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain, spaced } from './ui.js';
 import { world, now, get, post, seg, address, jobAddress } from './api.js';
 import { live, act, toast, narrow, calm } from './parts.js';
 import { asker, retune } from './steer.js';
@@ -35,7 +35,7 @@ export default function job(root, p, go, data) {
   const nums = h('div', { class: 'nums' }), prog = h('div', { class: 'prog' }), running = h('div', { class: 'rtab' }), fails = h('div', { class: 'fails' }), title = h('span', {}), why = h('div', {}), charts = new Charts({ now });
   const money = t => t.usage?.credits ? num(t.usage.credits) + ' cr' : t.usage?.usd ? usd(t.usage.usd) : '';
 
-  const drawFacts = () => { const all = tasks(); morph(nums, facts(s, all, now())); morph(prog, progress(s, all)); morph(title, state(s.paused ? 'queued' : s.live === false ? 'over' : 'running', s.paused ? 'paused' : s.live === false ? 'not running' : 'running')); };
+  const drawFacts = () => { const all = tasks(); morph(nums, facts(s, all, now())); morph(prog, progress(s, all)); morph(title, state(s.stop || s.live === false ? 'over' : s.paused ? 'queued' : 'running', s.stop ? 'stopped: ' + spaced(s.stop.reason || '') : s.live === false ? 'not running' : s.paused ? 'paused' : 'running')); };
   const drawCharts = () => { charts.draw(s, tasks()); set(why, s.pace?.length > 1 ? changes(s.pace, 5) : null); };
   const drawRun = () => {
     const r = tasks().filter(t => t.state === 'running').sort((a, b) => Date.parse(a.since) - Date.parse(b.since)), t0 = now();

@@ -74,12 +74,13 @@ export class Transcript {
     try {
       const { messages, more } = await this.earlier(this.first, q), s = this.scroll, was = s.scrollHeight - s.scrollTop;
       this.into = document.createDocumentFragment();
-      for (const m of messages) this.put(m);
+      const old = messages.filter(m => m.seq < this.first); // a program that says the same again has no more
+      for (const m of old) this.put(m);
       this.box.prepend(this.into);
-      this.first = messages[0]?.seq ?? this.first;
-      this.more.hidden = !more || !messages.length;
+      this.first = old[0]?.seq ?? this.first;
+      this.more.hidden = !more || !old.length;
       s.scrollTop = s.scrollHeight - was; // what was read stays where it was
-      return messages.length > 0;
+      return old.length > 0;
     } catch (e) { set(this.note, e.message); set(this.found, e.message); return false; } finally { this.into = null; this.busy = false; set(this.more, 'Earlier messages'); this.more.removeAttribute('aria-busy'); }
   }
   put(m) {
@@ -100,7 +101,7 @@ export class Transcript {
     if (b === null || typeof b !== 'object') return this.row('think', at, h('pre', { class: 'out' }, asText(b)));
     if (b.type === 'text' && role === 'user') this.row('user', at, h('div', { class: 'who' }, 'prompt'), h('div', { class: 'prose' }, asText(b.text)));
     else if (b.type === 'text') prose(this.row('text', at, h('div', { class: 'prose' })).querySelector('.prose'), asText(b.text));
-    else if (b.type === 'thinking') this.row('think', at, h('details', { class: 'fold' }, h('summary', {}, h('span', { class: 'dim' }, 'thinking · ' + lines(b.thinking) + (lines(b.thinking) === 1 ? ' line' : ' lines'))), h('div', { class: 'prose dim' }, asText(b.thinking))));
+    else if (b.type === 'thinking') this.row('think', at, h('details', { class: 'fold' }, h('summary', {}, h('span', { class: 'dim' }, 'thinking · ' + lines(asText(b.thinking)) + (lines(asText(b.thinking)) === 1 ? ' line' : ' lines'))), h('div', { class: 'prose dim' }, asText(b.thinking))));
     else if (b.type === 'tool_use' || b.type === 'server_tool_use') this.call(b, at);
     else if (b.type === 'tool_result') this.result(b, m);
     else if (b.type === 'image') this.row('think', at, h('span', { class: 'dim' }, 'an image'));
@@ -123,7 +124,7 @@ export class Transcript {
     return denied;
   }
   result(b, m) {
-    const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x.type === 'text') ? b.content.map(x => x.text).join('\n') : asText(b.content);
+    const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x?.type === 'text') ? b.content.map(x => asText(x.text)).join('\n') : asText(b.content);
     if (!t) return;
     this.calls.delete(b.tool_use_id);
     const at = Date.parse(m.at), gate = m.gates?.[b.tool_use_id], denied = gate ? this.gate(t, gate) : false;
