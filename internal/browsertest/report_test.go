@@ -36,7 +36,7 @@ func browser(t *testing.T) context.Context {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("TROUPE_BROWSER") == "require" {
-			t.Fatal("there is no chromium: apt-get install chromium")
+			t.Fatal("there is no chromium: .ci/chromium-install fetches one")
 		}
 		t.Skip("there is no chromium on this machine; TROUPE_BROWSER=require makes that a failure")
 	}
