@@ -261,7 +261,7 @@ func (a *jobActor) advance(c *kernel.Context[message]) {
 		if end, ok := in.(ended); ok {
 			delete(b.handles, end.id)
 		}
-		b.stepped = true
+		b.stepped, b.m.follows = true, len(b.stash) > 1
 		kernel.StepOn(c, &b.outbox, in, func(out []effect) []effect { return b.m.step(b.now, in, out) })
 	}
 	if !b.stepped {

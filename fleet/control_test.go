@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -192,6 +193,35 @@ func TestRequeueWhatRuns(t *testing.T) {
 	assert.Equal(t, fleet.Canceled, results["t0"].Status)
 	assert.Zero(t, results["t0"].Requeued, "it had no result")
 	assert.Len(t, results["t0"].Attempts, 2)
+}
+
+// A job takes a requeue that comes together with the end of its last tasks, and does not end before it.
+func TestRequeueAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		held := make(chan struct{})
+		h, err := fleet.Start(t.Context(), fast(fleet.Job{
+			Tasks: tasks(3), Out: t.TempDir(), Concurrency: 3,
+			Options: private(t, backend(turn(scripted.Delay(time.Minute), scripted.Text("done")))),
+			OnEvent: func(e fleet.Event) {
+				if e.Kind == fleet.EventFinished {
+					<-held
+				}
+			},
+		}))
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute) // of the bubble: one task has ended, and the ends of the others wait
+		again := make(chan error)
+		go func() { again <- h.Requeue(t.Context(), "t1") }()
+		synctest.Wait()
+		close(held)
+		requeued := <-again
+		results, err := rest(t, h)
+		require.NoError(t, err)
+		require.Len(t, results, 3)
+		require.NoError(t, requeued)
+		assert.Equal(t, []any{fleet.Accepted, 1}, []any{results["t1"].Status, results["t1"].Requeued})
+	})
 }
 
 func TestPause(t *testing.T) {

@@ -71,6 +71,7 @@ type machine struct {
 	left     bool            // the account
 	alarm    time.Time       // of the last setAlarm
 	halted   bool
+	follows  bool // another input has come: it may be a requeue, so the job does not end before it
 	// replaces: it is in the place of a machine that cannot be trusted any more.
 	replaces bool
 	final    bool  // no more results
@@ -349,7 +350,7 @@ starting:
 		m.told = true
 		out = append(out, tell{Event{Kind: EventStopped, Detail: strings.TrimSuffix(m.stopped.Reason+": "+m.stopped.Detail, ": ")}})
 	}
-	if done := len(m.running) == 0 && (m.stopped != nil || !m.more && m.waiting == 0); done && !m.halted {
+	if done := len(m.running) == 0 && (m.stopped != nil || !m.more && m.waiting == 0); done && !m.halted && !m.follows {
 		if !m.left {
 			m.left = true
 			m.account.Leave()

@@ -336,23 +336,40 @@ func TestAnOrderAllowsAnotherInput(t *testing.T) {
 	} {
 		require.ErrorAs(t, fleet.Decide(t.Context(), q, o), new(*session.ConfigError), "%+v", o)
 	}
-	require.NoError(t, fleet.Decide(t.Context(), q, fleet.Order{Op: "allow", Approval: a.ID, Input: json.RawMessage(`{"command":"deploy --dry"}`), By: "mira"}))
+	allow := fleet.Order{Op: "allow", Approval: a.ID, Input: json.RawMessage(`{"command":"deploy --dry"}`), By: "mira"}
+	var err error
+	require.Eventually(t, func() bool { // the queue learns of the call a little later
+		err = fleet.Decide(t.Context(), q, allow)
+		return !errors.Is(err, fleet.ErrNoApproval)
+	}, 20*time.Second, time.Millisecond)
+	require.NoError(t, err)
 	results, err := rest(t, worker)
 	require.NoError(t, err)
 	require.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
 	assert.Contains(t, read(t, out, results["t0"].Transcript), `deployed {\"command\":\"deploy --dry\"`)
 }
 
-// TestALaterRequeueOutlivesTheCancel also where no program has run before both orders.
+// TestALaterRequeueOutlivesTheCancel also in a program to which both orders come at once, when it has
+// nothing else to do: it does not end between them.
 func TestALaterRequeueOutlivesTheCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := tasks(3)
 		p := newPeers(t, memory())
-		p.join("submitter", fleet.ShareSubmit, all)
+		ordered := make(chan struct{})
+		p.join("submitter", fleet.ShareSubmit, all, func(j *fleet.Job) {
+			j.OnEvent = func(e fleet.Event) {
+				if e.Kind == fleet.EventFinished {
+					<-ordered
+				}
+			}
+		})
 		synctest.Wait()
 		require.NoError(t, p.order(fleet.Order{Op: "cancel"}))
+		synctest.Wait()
 		require.NoError(t, p.order(fleet.Order{Op: "requeue", Task: "t1"}))
+		synctest.Wait()
+		close(ordered)
 		synctest.Wait()
 		p.join("late", fleet.ShareAll, all)
 		got := p.agree()
