@@ -34,6 +34,7 @@ type containers struct{ dir string }
 type container struct {
 	name   string
 	pid    int
+	seen   []int // sessions of its processes
 	in     io.WriteCloser
 	out    io.ReadCloser
 	exited chan struct{}
@@ -103,17 +104,35 @@ func (c *containers) Adopt(_ context.Context, marker string) ([]session.Process,
 	return all, nil
 }
 
-// processes finds what runs in the container.
+// processes finds what runs in the container: what has its name, or is in the session of such a process, since
+// a process that begins another program has no environment for a moment.
 func (k *container) processes() (pids []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range all {
-		if env, err := os.ReadFile(file); err == nil && slices.Contains(strings.Split(string(env), "\x00"), "TROUPE_TEST_CONTAINER="+k.name) {
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, again := range []bool{false, true} {
+		for _, dir := range all {
+			pid, err := strconv.Atoi(filepath.Base(dir))
+			if err != nil || slices.Contains(pids, pid) {
+				continue
+			}
+			if of := sessionOf(dir); again && of > 0 && slices.Contains(k.seen, of) {
 				pids = append(pids, pid)
+			} else if env, err := os.ReadFile(filepath.Join(dir, "environ")); err == nil && slices.Contains(strings.Split(string(env), "\x00"), "TROUPE_TEST_CONTAINER="+k.name) {
+				pids, k.seen = append(pids, pid), append(k.seen, of)
 			}
 		}
 	}
 	return pids
+}
+
+// sessionOf is the session of a process that has not ended; else 0.
+func sessionOf(dir string) int {
+	stat, _ := os.ReadFile(filepath.Join(dir, "stat"))
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	if f := strings.Fields(rest); len(f) > 3 && f[0] != "Z" {
+		id, _ := strconv.Atoi(f[3])
+		return id
+	}
+	return 0
 }
 
 func (k *container) PID() int                    { return k.pid }
@@ -134,7 +153,7 @@ func (k *container) Kill() error {
 }
 
 func (k *container) Sweep(ctx context.Context) ([]session.ProcInfo, error) {
-	for empty := 0; empty < 5; empty++ { // a process that begins another program has no environment for a moment
+	for empty := 0; empty < 5; empty++ {
 		for _, pid := range k.processes() {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
