@@ -261,7 +261,8 @@ func (a *jobActor) advance(c *kernel.Context[message]) {
 		if end, ok := in.(ended); ok {
 			delete(b.handles, end.id)
 		}
-		b.stepped, b.m.follows = true, len(b.stash) > 1
+		b.stepped = true
+		b.m.ahead(len(b.stash) - 1)
 		kernel.StepOn(c, &b.outbox, in, func(out []effect) []effect { return b.m.step(b.now, in, out) })
 	}
 	if !b.stepped {

@@ -71,7 +71,7 @@ type machine struct {
 	left     bool            // the account
 	alarm    time.Time       // of the last setAlarm
 	halted   bool
-	follows  bool // another input has come: it may be a requeue, so the job does not end before it
+	follows  bool // another input has come
 	// replaces: it is in the place of a machine that cannot be trusted any more.
 	replaces bool
 	final    bool  // no more results
@@ -86,6 +86,10 @@ func (m *machine) lost(stop Stop, err error) (empty *machine, tasks int) {
 	empty.stopped, empty.failure, empty.cause, empty.replaces = &stop, &stop, err, true
 	return empty, len(m.order)
 }
+
+// ahead says how many inputs have come besides the next one. One may be a requeue, so the job does not
+// end before them.
+func (m *machine) ahead(inputs int) { m.follows = inputs > 0 }
 
 // finish says that no more results come, and why.
 func (m *machine) finish(err error) { m.final, m.err = true, err }
