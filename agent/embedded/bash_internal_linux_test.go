@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -101,6 +103,62 @@ func TestTheUsersBashrc(t *testing.T) {
 	for _, bad := range []string{"exit 0\n", "kill -9 $$\n"} {
 		assert.Empty(t, newShell(t, bad).snapshot(context.Background()), bad)
 	}
+}
+
+// The sessions of a backend read ~/.bashrc once, in the home directory, until it changes. One that
+// gives up leaves it to another; what takes too long for one is not tried by all.
+func TestSessionsShareTheBashrc(t *testing.T) {
+	t.Parallel()
+	const rc = "echo read >>~/times; pwd >~/where; export FROM_RC=1\n"
+	one := newShell(t, rc)
+	one.startups = &startups{}
+	another := func() *hands {
+		h := newShell(t, "")
+		h.env, h.startups = one.env, one.startups
+		return h
+	}
+	times := func() int {
+		text, err := os.ReadFile(filepath.Join(one.root, "times"))
+		require.NoError(t, err)
+		return strings.Count(string(text), "read")
+	}
+	gone, leave := context.WithCancel(context.Background())
+	leave()
+	assert.Empty(t, another().snapshot(gone))
+	var all sync.WaitGroup
+	paths := make([]string, 8)
+	for i := range paths {
+		all.Go(func() { paths[i] = another().snapshot(context.Background()) })
+	}
+	all.Wait()
+	for i, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "export FROM_RC=1")
+		assert.Equal(t, i, slices.Index(paths, path), "each has its file")
+	}
+	assert.Equal(t, 1, times())
+	where, err := os.ReadFile(filepath.Join(one.root, "where"))
+	require.NoError(t, err)
+	assert.Equal(t, one.root+"\n", string(where))
+
+	other := another()
+	other.env = append(slices.Clone(one.env), "MORE=1")
+	require.NotEmpty(t, other.snapshot(context.Background()))
+	assert.Equal(t, 2, times(), "another environment")
+	require.NoError(t, os.WriteFile(filepath.Join(one.root, ".bashrc"), []byte(rc+"exit 0\n"), 0o600))
+	for range 3 {
+		assert.Empty(t, another().snapshot(context.Background()))
+	}
+	assert.Equal(t, 3, times(), "it has changed, and ends the shell")
+
+	require.NoError(t, os.WriteFile(filepath.Join(one.root, ".bashrc"), []byte("[ -e ~/begun ] || { >~/begun; while :; do sleep 1; done; }\n"+rc), 0o600))
+	gone, leave = context.WithCancel(context.Background())
+	all.Go(func() { assert.Empty(t, another().snapshot(gone)) })
+	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(one.root, "begun")); return err == nil }, time.Minute, time.Millisecond)
+	all.Go(func() { assert.NotEmpty(t, another().snapshot(context.Background()), "the one that read it has left") })
+	leave()
+	all.Wait()
 }
 
 // newShell are hands whose home has that ~/.bashrc.

@@ -28,6 +28,8 @@ type hands struct {
 	model   model.Model
 	of      *hands // those of the session, if these are a sub-agent's
 
+	startups *startups // of the backend; nil: this session reads ~/.bashrc for itself
+
 	textOnly func(name string) bool // says which models read text alone; nil: none
 
 	mu        sync.Mutex

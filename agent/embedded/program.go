@@ -83,7 +83,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 	t.hands.countless = p.asksModel // the host has not chosen this endpoint for the text of files
 	t.hands.textOnly = func(name string) bool { return p.cfg.Profiles.Model(name).TextOnly }
 	t.background = !t.hands.switchedOn("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS")
-	t.hands.env = all.environ(t.hands.env)
+	t.hands.env, t.hands.startups = all.environ(t.hands.env), &all.startups
 	box := all.toolbox(t.background, t.hands.switchedOff("CLAUDE_CODE_ENABLE_TASKS"))
 	t.box = box.tools
 	names := box.names

@@ -28,6 +28,8 @@ type shared struct {
 	environs [][]string // environments of commands
 	named    [][]string // names of tools
 
+	startups startups
+
 	pages pages
 	http  *http.Client // for the endpoints of users; nil until one is asked
 }

@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,34 +54,28 @@ func (h *hands) takeSnapshot(ctx context.Context) (string, error) {
 	if h.disk != nil {
 		return "", nil // a simulation does not depend on the home of who runs it
 	}
-	if c := h.confined(); c != nil && c.spawner != nil {
+	confined := h.confined()
+	if confined != nil && confined.spawner != nil {
 		return "", nil // the file is not where commands run
 	}
 	file := filepath.Join(h.home(), ".bashrc")
-	if info, err := os.Stat(file); h.home() == "" || err != nil || !info.Mode().IsRegular() {
+	info, err := os.Stat(file)
+	if h.home() == "" || err != nil || !info.Mode().IsRegular() {
 		return "", err
 	}
 	dir, err := h.keep("")
 	if err != nil {
 		return "", err
 	}
-	c, err := h.start(ctx, session.Command{Path: "/bin/bash", Args: []string{"-c", rc, "/bin/bash", file}, Dir: h.root, Env: h.env})
-	if err != nil {
-		return "", err
+	var text string
+	if confined != nil || h.startups == nil { // what it may read is this session's
+		text, _ = h.readRC(ctx, file)
+	} else {
+		want := startup{file: file, at: info.ModTime(), size: info.Size(), env: h.env}
+		text = h.startups.take(ctx, h.seams.Exec, want, func() (string, bool) { return h.readRC(ctx, file) })
 	}
-	limited, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer h.seams.Clock.AfterFunc(snapshotLimit, func() { cancel(errTimedOut) }).Stop()
-	err = c.wait(limited)
-	if _, ended := c.end(); err == nil {
-		err = ended
-	}
-	if err != nil {
-		return "", err
-	}
-	text := string(c.out.bytes())
-	if !strings.Contains(text, "shopt -s expand_aliases\n") {
-		return "", errors.New("~/.bashrc has ended the shell")
+	if text == "" {
+		return "", nil
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -95,4 +88,25 @@ func (h *hands) takeSnapshot(ctx context.Context) (string, error) {
 	}
 	path := filepath.Join(dir, "snapshot-bash.sh")
 	return path, os.WriteFile(path, []byte(b.String()), 0o600)
+}
+
+// readRC runs the file in the home directory, so that no project has a say in it. It returns "" if
+// the file ends the shell, or takes too long. That counts for other sessions, too; that it could not
+// be run does not.
+func (h *hands) readRC(ctx context.Context, file string) (text string, counts bool) {
+	c, err := h.start(ctx, session.Command{Path: "/bin/bash", Args: []string{"-c", rc, "/bin/bash", file}, Dir: h.home(), Env: h.env})
+	if err != nil {
+		return "", false
+	}
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer h.seams.Clock.AfterFunc(snapshotLimit, func() { cancel(errTimedOut) }).Stop()
+	err = c.wait(limited)
+	if _, ended := c.end(); err == nil {
+		err = ended
+	}
+	if text = string(c.out.bytes()); err != nil || !strings.Contains(text, "shopt -s expand_aliases\n") {
+		return "", ctx.Err() == nil
+	}
+	return text, true
 }
