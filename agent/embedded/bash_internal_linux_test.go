@@ -114,7 +114,7 @@ func TestSessionsShareTheBashrc(t *testing.T) {
 	one.startups = &startups{}
 	another := func() *hands {
 		h := newShell(t, "")
-		h.env, h.startups = one.env, one.startups
+		h.env, h.startups = append(slices.Clone(one.env), "TROUPE_TASK="+h.root), one.startups
 		return h
 	}
 	times := func() int {

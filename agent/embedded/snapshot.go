@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,10 +70,11 @@ func (h *hands) takeSnapshot(ctx context.Context) (string, error) {
 	}
 	var text string
 	if confined != nil || h.startups == nil { // what it may read is this session's
-		text, _ = h.readRC(ctx, file)
-	} else {
-		want := startup{file: file, at: info.ModTime(), size: info.Size(), env: h.env}
-		text = h.startups.take(ctx, h.seams.Exec, want, func() (string, bool) { return h.readRC(ctx, file) })
+		text, _ = h.readRC(ctx, file, h.env)
+	} else { // without what a job says to each of its tasks
+		env := slices.DeleteFunc(slices.Clone(h.env), func(kv string) bool { return strings.HasPrefix(kv, "TROUPE_") })
+		want := startup{file: file, at: info.ModTime(), size: info.Size(), env: env}
+		text = h.startups.take(ctx, h.seams.Exec, want, func() (string, bool) { return h.readRC(ctx, file, env) })
 	}
 	if text == "" {
 		return "", nil
@@ -93,8 +95,8 @@ func (h *hands) takeSnapshot(ctx context.Context) (string, error) {
 // readRC runs the file in the home directory, so that no project has a say in it. It returns "" if
 // the file ends the shell, or takes too long. That counts for other sessions, too; that it could not
 // be run does not.
-func (h *hands) readRC(ctx context.Context, file string) (text string, counts bool) {
-	c, err := h.start(ctx, session.Command{Path: "/bin/bash", Args: []string{"-c", rc, "/bin/bash", file}, Dir: h.home(), Env: h.env})
+func (h *hands) readRC(ctx context.Context, file string, env []string) (text string, counts bool) {
+	c, err := h.start(ctx, session.Command{Path: "/bin/bash", Args: []string{"-c", rc, "/bin/bash", file}, Dir: h.home(), Env: env})
 	if err != nil {
 		return "", false
 	}
