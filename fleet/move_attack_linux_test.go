@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/agent-troupe/troupe/fleet"
 	"github.com/agent-troupe/troupe/fleet/queue"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 )
 
 // piece is an entry of a parcel.
@@ -113,7 +115,7 @@ func TestHostileParcels(t *testing.T) {
 	t.Parallel()
 	elsewhere := filepath.Join(repository(t), ".git")
 	always := func(text string) func(string) string { return func(string) string { return text } }
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		change func([]byte) ([]byte, error)
 		why    string
 	}{
@@ -150,7 +152,12 @@ func TestHostileParcels(t *testing.T) {
 		"it removes outside": {replaced("end.json", always(`{"gone":["../../journal.jsonl"]}`)), "no name of a file"},
 		"it removes git":     {replaced("end.json", always(`{"gone":[".git"]}`)), "no name of a file"},
 		"no end":             {replaced("end.json", always("{")), "unexpected EOF"},
-	} {
+	}
+	for i, name := range slices.Sorted(maps.Keys(cases)) {
+		if sim.Raced() && i%4 != 0 { // each starts dozens of processes; without the detector all are played
+			continue
+		}
+		c := cases[name]
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, q, kept := repository(t), memory(), files(t)

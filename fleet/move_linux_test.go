@@ -126,7 +126,7 @@ func (m *mover) start(t *testing.T, name, repo string, q queue.Queue, files queu
 		Workspace: &fleet.Workspace{Kind: fleet.WorkspaceWorktree, From: clone, Setup: "echo setup >setup.txt; echo setup >dropped.txt"},
 		Options: &sdk.Options{Backend: embedded.New(embedded.Config{
 			Model: m.model.Anthropic(model.Config{}), Name: "claude-sonnet-4-5", Dir: filepath.Join(dir, "sessions"),
-		}), AllowedTools: []string{"Bash"}},
+		}), AllowedTools: []string{"Bash"}, Env: map[string]string{"HOME": t.TempDir()}}, // no startup file of the user's
 	})
 	for _, c := range change {
 		c(&job)

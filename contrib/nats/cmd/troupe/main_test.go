@@ -38,7 +38,14 @@ func TestMain(m *testing.M) {
 	if v := os.Getenv(nodeEnv); v != "" {
 		node(v)
 	}
-	os.Exit(m.Run())
+	home, err := os.MkdirTemp("", "troupe-home-") // no startup file of the user's shell
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("HOME", home)
+	code := m.Run()
+	_ = os.RemoveAll(home)
+	os.Exit(code)
 }
 
 func node(value string) {
