@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
-// Each mutation still fits its file, and is about a closed row.
+// Each mutation still fits its file, compiles, and is about a closed row.
 func TestMutationsFit(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -20,6 +20,7 @@ func TestMutationsFit(t *testing.T) {
 	require.NoError(t, err)
 	all, err := mutation.Parse("mutations.txt", mutationsFile)
 	require.NoError(t, err)
+	require.NoError(t, mutation.Compile(root, all))
 	rows := map[string]bool{}
 	for _, m := range all {
 		rows[m.ID] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-troupe/troupe/tools/mutation"
 )
 
-// Each bug still fits its file, and has its row in the table of docs/simulation.md.
+// Each bug still fits its file, compiles, and has its row in the table of docs/simulation.md.
 func TestBugsFit(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -20,6 +20,7 @@ func TestBugsFit(t *testing.T) {
 	require.NoError(t, err)
 	all, err := mutation.Parse("bugs.txt", bugsFile)
 	require.NoError(t, err)
+	require.NoError(t, mutation.Compile(root, all))
 	ids := map[string]bool{}
 	for _, m := range all {
 		assert.False(t, ids[m.ID], "%s is there twice", m.ID)
