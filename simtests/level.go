@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
+	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -42,6 +43,17 @@ func Levels(t *testing.T, c Config, scenario func(*World)) {
 			own := c
 			if own.Level = l; l != Simulated {
 				own.Seeds, own.exact = 0, true
+			}
+			if dir := t.TempDir(); l == Processes { // another run on this machine has sessions of the same names
+				own.Runtime = func(seed uint64) (r runtime.Config) {
+					if c.Runtime != nil {
+						r = c.Runtime(seed)
+					}
+					if r.Leases == nil {
+						r.Leases = runtime.LocalLeases{Dir: dir}
+					}
+					return r
+				}
 			}
 			Explore(t, own, scenario)
 		})

@@ -357,7 +357,7 @@ func TestACallThatIsWithdrawn(t *testing.T) {
 		func(spec *runtime.Spec) { spec.Options.CanUseTool = cfg.Desk.CanUseTool })
 	send(t, s, "go")
 	var id string
-	kinds := map[string]bool{}
+	kinds, listed := map[string]bool{}, false
 	p.follow("", func(f frame) bool {
 		kinds[f.kind] = true
 		switch f.kind {
@@ -373,10 +373,11 @@ func TestACallThatIsWithdrawn(t *testing.T) {
 				var list struct {
 					Approvals []ui.Approval `json:"approvals"`
 				}
-				if p.read("api/approvals", &list); len(list.Approvals) == 1 {
+				if p.read("api/approvals", &list); listed && len(list.Approvals) == 1 {
 					id = list.Approvals[0].ID
 					require.NoError(t, s.Kill(t.Context()))
 				}
+				listed = len(list.Approvals) == 1 // the next look of the window knows it
 			}
 		}
 		return false
