@@ -72,7 +72,7 @@ func (t *talk) describe(e *model.Error, name string) trouble {
 		f.text, f.name = "Credit balance is too low", "billing_error"
 	case e.Class == model.Quota && e.Status != http.StatusPaymentRequired:
 		f.name = "billing_error"
-	case e.Status == http.StatusUnauthorized:
+	case e.Status == http.StatusUnauthorized && strings.Contains(strings.ToLower(e.Message), "x-api-key"):
 		f.text, f.name = "Invalid API key · Fix external API key", "authentication_failed"
 	case e.Class == model.Auth:
 		f.text, f.name = "Failed to authenticate. "+f.text, "authentication_failed"

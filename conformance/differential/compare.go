@@ -281,9 +281,12 @@ func common(a, b []Item) (pairs [][2]int) {
 	return pairs
 }
 
-// begin is the beginning of a text.
+// begin is the beginning of a text, or of the notification in it: each agent has its own words before that.
 func begin(s string) string {
 	const enough = 60
+	if i := strings.Index(s, "<task-notification>"); i >= 0 {
+		s = s[i:]
+	}
 	return s[:min(len(s), enough)]
 }
 

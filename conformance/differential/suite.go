@@ -79,7 +79,8 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 			for i := next.Add(1) - 1; i < int64(len(played)); i = next.Add(1) - 1 {
 				o := &outcomes[i]
 				o.first, o.rows, o.all = s.compare(t, played[i], table)
-				if _, known := notYet[played[i].Name]; strings.HasPrefix(o.first, "frames.task_started: task_started") && !known {
+				// Two programs do several things at a time: a difference that comes by chance is not there again.
+				if _, known := notYet[played[i].Name]; o.first != "" && !known {
 					o.first, o.rows, o.all = s.compare(t, played[i], table)
 				}
 				close(outcomes[i].done)
