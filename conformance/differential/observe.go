@@ -184,6 +184,7 @@ func (o *Observation) frame(frame map[string]any, step func(any, string)) {
 
 // reads notes what the model was sent, request by request.
 func (o *Observation) reads(n *normal, server *modelapi.Server) {
+	var later []Item // of the scenarios' agents, which may work at the same time
 	for _, r := range server.Requests() {
 		if r.Endpoint != modelapi.Messages || subagent(r.Messages) != "" || len(r.Tools) == 0 {
 			continue
@@ -205,8 +206,13 @@ func (o *Observation) reads(n *normal, server *modelapi.Server) {
 				blocks = append(blocks, n.block(m.Role, b.Raw))
 			}
 		}
-		o.Reads = append(o.Reads, Item{requestKey(r.Stream), blocks})
+		if one := (Item{requestKey(r.Stream), blocks}); nested(r.Messages) {
+			later = append(later, one)
+		} else {
+			o.Reads = append(o.Reads, one)
+		}
 	}
+	o.Reads = append(o.Reads, later...)
 }
 
 // requestKey says whether the answer is to be a stream.

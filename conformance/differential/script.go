@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,6 +82,14 @@ func subagent(messages []modelapi.Message) string {
 		break
 	}
 	return ""
+}
+
+// nested reports whether it is the conversation of an agent that a scenario starts.
+func nested(messages []modelapi.Message) bool {
+	i := slices.IndexFunc(messages, func(m modelapi.Message) bool { return m.Role == "user" })
+	return i >= 0 && slices.ContainsFunc(messages[i].Content, func(b modelapi.Content) bool {
+		return strings.HasPrefix(b.Text, "Do the nested job")
+	})
 }
 
 func (s *script) reply(step *Step, id string) modelapi.Reply {
