@@ -64,7 +64,7 @@ func Compare(c *Case, want, got *Observation) []Difference {
 	}
 	items("structured", want.Structured, ties.like("structured", want.Structured, got.Structured, note), note)
 	items("calls", want.Calls, got.Calls, note)
-	background := slices.ContainsFunc(want.Frames, func(f Item) bool { return f.Key == "system/background_tasks_changed" })
+	background := want.background()
 	wantFrames, wantAside := aside(want.Frames, background)
 	gotFrames, gotAside := aside(got.Frames, background)
 	items("frames", wantAside, gotAside, note)
@@ -77,6 +77,11 @@ func Compare(c *Case, want, got *Observation) []Difference {
 	}
 	items("result", want.Results, got.Results, note)
 	return all
+}
+
+// background reports whether something worked in the background.
+func (o *Observation) background() bool {
+	return slices.ContainsFunc(o.Frames, func(f Item) bool { return f.Key == "system/background_tasks_changed" })
 }
 
 // aside takes frames out that say what the session and its commands in the background do, if

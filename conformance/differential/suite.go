@@ -78,10 +78,10 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(played)); i = next.Add(1) - 1 {
 				o := &outcomes[i]
-				o.first, o.rows, o.all = s.compare(t, played[i], table)
-				// Two programs do several things at a time: a difference that comes by chance is not there again.
-				if _, known := notYet[played[i].Name]; o.first != "" && !known {
-					o.first, o.rows, o.all = s.compare(t, played[i], table)
+				s.compare(t, played[i], table, o)
+				// Agents work beside each other: a difference that comes by chance is not there again.
+				if _, known := notYet[played[i].Name]; o.first != "" && o.beside && !known {
+					s.compare(t, played[i], table, o)
 				}
 				close(outcomes[i].done)
 			}
@@ -102,10 +102,11 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 
 // outcome is what became of a case.
 type outcome struct {
-	first string // the first difference that is not excused; "" without one
-	rows  []string
-	all   []string // all differences, if they are wanted
-	done  chan struct{}
+	first  string // the first difference that is not excused; "" without one
+	rows   []string
+	all    []string // all differences, if they are wanted
+	beside bool     // something worked in the background
+	done   chan struct{}
 }
 
 // judge decides whether the outcome of a case is as the list says.
@@ -148,36 +149,39 @@ func (o *outcome) against(was string, listed bool, list string) string {
 	return ""
 }
 
-// compare returns the first difference that nothing excuses, or else the rows that excuse.
-func (s *Suite) compare(t *testing.T, c *Case, table Table) (first string, rows, all []string) {
+// compare finds the first difference that nothing excuses, or else the rows that excuse.
+func (s *Suite) compare(t *testing.T, c *Case, table Table, o *outcome) {
 	t.Helper()
+	*o = outcome{done: o.done}
 	want, err := s.Want(t, c)
 	if err != nil {
-		return "Claude Code: " + err.Error(), nil, nil
+		o.first = "Claude Code: " + err.Error()
+		return
 	}
 	got, err := s.Got(t, c, want)
 	if err != nil {
-		return "no observation: " + err.Error(), nil, nil
+		o.first = "no observation: " + err.Error()
+		return
 	}
+	o.beside = want.background()
 	verbose := os.Getenv("TROUPE_DIFFERENCES") != "" // all of them, and not the first
 	for _, d := range Compare(c, want, got) {
 		used := table.Excuse(d)
 		if used == nil {
-			if first == "" {
-				first = d.String()
+			if o.first == "" {
+				o.first = d.String()
 			}
 			if verbose {
-				all = append(all, fmt.Sprintf("%s: %s in place of %s", d.Field, d.Got, d.Want))
+				o.all = append(o.all, fmt.Sprintf("%s: %s in place of %s", d.Field, d.Got, d.Want))
 			}
 			continue
 		}
 		for _, r := range used {
-			if !slices.Contains(rows, r.Name) {
-				rows = append(rows, r.Name)
+			if !slices.Contains(o.rows, r.Name) {
+				o.rows = append(o.rows, r.Name)
 			}
 		}
 	}
-	return first, rows, all
 }
 
 // report prints what became of the cases, and fails for rows that excuse none.

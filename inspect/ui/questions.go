@@ -17,6 +17,7 @@ type questions struct {
 	all     map[asking]*question
 	stops   context.CancelFunc
 	ctx     context.Context //nolint:containedctx // of all questions, until the window is closed
+	closed  bool
 	running sync.WaitGroup
 }
 
@@ -48,6 +49,10 @@ func (a *questions) put(ctx context.Context, w *Window, key asking, ask func(con
 	q := &question{began: w.clock.Now(), done: make(chan struct{})}
 	if last != nil {
 		q.answer = last.known()
+	}
+	if a.closed { // a page that is asked for still says what is known
+		close(q.done)
+		return q
 	}
 	if a.all == nil {
 		a.all = map[asking]*question{}
@@ -90,7 +95,7 @@ func (q *question) await(ctx context.Context, w *Window) any {
 	return q.known()
 }
 
-// keep forgets the answers of hosts that are gone.
+// keep forgets the answers of hosts that are gone, and questions that are over without one: jobs come and go.
 func (a *questions) keep(hosts []Host) {
 	there := map[string]bool{}
 	for _, h := range hosts {
@@ -99,7 +104,7 @@ func (a *questions) keep(hosts []Host) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, q := range a.all { //troupe:maporder each is forgotten by itself
-		if !there[key.host] && q.over() {
+		if q.over() && (!there[key.host] || q.known() == nil) {
 			delete(a.all, key)
 		}
 	}
@@ -108,6 +113,7 @@ func (a *questions) keep(hosts []Host) {
 // close ends all questions.
 func (a *questions) close() {
 	a.mu.Lock()
+	a.closed = true
 	if a.stops != nil {
 		a.stops()
 	}

@@ -14,7 +14,7 @@ export function nice(max, n = 3, given) {
   return { top, ticks };
 }
 const steps = [1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 2 * 60e3, 5 * 60e3, 10 * 60e3, 15 * 60e3, 30 * 60e3, 36e5, 2 * 36e5, 3 * 36e5, 6 * 36e5];
-const halfDay = 12 * 36e5; // of a day
+const halfDay = 12 * 36e5; // in milliseconds, as all times here
 export function timeTicks(a, b, room) {
   const step = steps.find(s => (b - a) / s <= room) || halfDay * Math.ceil((b - a) / halfDay / room), out = [], off = new Date(a).getTimezoneOffset() * 60e3;
   for (let t = Math.ceil((a - off) / step) * step + off; t <= b; t += step) out.push(t);
