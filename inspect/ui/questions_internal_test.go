@@ -10,7 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
-// What has an answer is kept while its host is there. A question to a closed window starts nothing.
+// An answer is kept while its host is there. A question to a closed window starts nothing.
 func TestQuestionsThatAreKept(t *testing.T) {
 	t.Parallel()
 	w := &Window{exec: kernel.GoExecutor{}, clock: kernel.NewClock(nil)}
