@@ -39,10 +39,9 @@ type Suite struct {
 	rows                      map[string]int
 }
 
-// Play plays the cases as subtests of t, and prints what became of them. A case with a
-// frame of a long command too many is played once more: on a busy machine any command may be one.
-// TROUPE_CASES is a
-// regular expression: only cases whose names match it are played.
+// Play plays the cases as subtests of t, and prints what became of them. A case that may differ
+// by chance is played once more. TROUPE_CASES is a regular expression: only cases whose names
+// match it are played.
 func (s *Suite) Play(t *testing.T, cases []*Case) {
 	t.Helper()
 	if only := os.Getenv("TROUPE_CASES"); only != "" {
@@ -69,28 +68,27 @@ func (s *Suite) Play(t *testing.T, cases []*Case) {
 		played = append(played, c)
 	}
 	outcomes := make([]outcome, len(played))
-	for i := range outcomes {
-		outcomes[i].done = make(chan struct{})
+	done := make([]chan struct{}, len(played)) // its outcome is written
+	for i := range done {
+		done[i] = make(chan struct{})
 	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range max(1, s.Workers) { // most of a case is waiting: more of them than t.Parallel has
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(played)); i = next.Add(1) - 1 {
-				o := &outcomes[i]
-				s.compare(t, played[i], table, o)
-				// Agents work beside each other: a difference that comes by chance is not there again.
-				if _, known := notYet[played[i].Name]; o.first != "" && o.beside && !known {
-					s.compare(t, played[i], table, o)
+				outcomes[i] = s.compare(t, played[i], table)
+				if _, known := notYet[played[i].Name]; outcomes[i].chance() && !known {
+					outcomes[i] = s.compare(t, played[i], table)
 				}
-				close(outcomes[i].done)
+				close(done[i])
 			}
 		})
 	}
 	defer workers.Wait()
 	for i, c := range played {
 		t.Run(c.Name, func(t *testing.T) {
-			<-outcomes[i].done
+			<-done[i]
 			s.judge(t, c, &outcomes[i], notYet)
 		})
 	}
@@ -106,7 +104,12 @@ type outcome struct {
 	rows   []string
 	all    []string // all differences, if they are wanted
 	beside bool     // something worked in the background
-	done   chan struct{}
+}
+
+// chance reports whether the difference may come by chance, and then is not there again: agents
+// work beside each other, and on a busy machine any command may be a long one, with a frame.
+func (o *outcome) chance() bool {
+	return o.first != "" && (o.beside || strings.HasPrefix(o.first, "frames.task_started: task_started"))
 }
 
 // judge decides whether the outcome of a case is as the list says.
@@ -150,18 +153,17 @@ func (o *outcome) against(was string, listed bool, list string) string {
 }
 
 // compare finds the first difference that nothing excuses, or else the rows that excuse.
-func (s *Suite) compare(t *testing.T, c *Case, table Table, o *outcome) {
+func (s *Suite) compare(t *testing.T, c *Case, table Table) (o outcome) {
 	t.Helper()
-	*o = outcome{done: o.done}
 	want, err := s.Want(t, c)
 	if err != nil {
 		o.first = "Claude Code: " + err.Error()
-		return
+		return o
 	}
 	got, err := s.Got(t, c, want)
 	if err != nil {
 		o.first = "no observation: " + err.Error()
-		return
+		return o
 	}
 	o.beside = want.background()
 	verbose := os.Getenv("TROUPE_DIFFERENCES") != "" // all of them, and not the first
@@ -182,6 +184,7 @@ func (s *Suite) compare(t *testing.T, c *Case, table Table, o *outcome) {
 			}
 		}
 	}
+	return o
 }
 
 // report prints what became of the cases, and fails for rows that excuse none.
