@@ -43,10 +43,13 @@ func (d *chatDecoder) toolCall(data []byte) error {
 		at = *in.Index
 	}
 	arguments := []byte(in.Function.Arguments)
-	if len(arguments) > 0 && arguments[0] == '"' {
+	switch {
+	case string(arguments) == "null": // they follow, or it has no arguments
+		arguments = nil
+	case len(arguments) > 0 && arguments[0] == '"':
 		arguments = jsonscan.Unescaped(arguments)
 	}
-	c := d.find(at, in.ID, in.Function.Name)
+	c := d.find(at, in.ID, in.Function.Name, len(arguments) > 0)
 	if c == nil {
 		if err := d.ends(); err != nil {
 			return err
@@ -62,8 +65,9 @@ func (d *chatDecoder) toolCall(data []byte) error {
 }
 
 // find finds the call that a delta adds to; nil: a new one. Servers leave the index out, or
-// give 0 for all calls; they repeat the id, give it once, or never.
-func (d *chatDecoder) find(at int, id, name string) *call {
+// give 0 for all calls; they repeat the id, give it once, never, or another one with each delta.
+// So a call that is open ends only where a function is named. more: the delta has arguments.
+func (d *chatDecoder) find(at int, id, name string, more bool) *call {
 	var same *call
 	for _, c := range d.calls {
 		switch {
@@ -73,16 +77,18 @@ func (d *chatDecoder) find(at int, id, name string) *call {
 			same = c // the last of them, if all have the same index
 		}
 	}
-	if at < 0 && id == "" && len(d.calls) > 0 {
+	if at < 0 && (id == "" || name == "") && len(d.calls) > 0 {
 		same = d.calls[len(d.calls)-1]
 	}
 	switch {
 	case same == nil:
 		return nil
+	case name == "" || same.block.Name == "":
+		return same
 	case id != "" && same.block.ID != "" && same.block.ID != id:
 		return nil
-	case name != "" && same.block.Name != "" && json.Valid(same.text):
-		return nil // it is whole, and another one is named
+	case (more || name != same.block.Name) && json.Valid(same.text):
+		return nil // it is whole, and another one is named; without arguments, the name may be a repeated one
 	}
 	return same
 }

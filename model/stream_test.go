@@ -116,6 +116,27 @@ func TestCallsOfServers(t *testing.T) {
 		"an empty id later": {[]string{
 			call(`{"index":0,"id":"a","function":{"name":"A","arguments":"{"}}`),
 			call(`{"index":0,"id":"","function":{"name":"","arguments":"}"}}`)}, []string{"a A {}"}},
+		"another id with each delta": {[]string{
+			call(`{"index":0,"id":"a","function":{"name":"A","arguments":""}}`),
+			call(`{"index":0,"id":"b","function":{"arguments":"{\"x\""}}`),
+			call(`{"index":0,"id":"c","function":{"arguments":":1}"}}`)}, []string{`a A {"x":1}`}},
+		"another id with each delta, no index": {[]string{
+			call(`{"id":"a","function":{"name":"A","arguments":""}}`),
+			call(`{"id":"b","function":{"arguments":"{\"x\""}}`),
+			call(`{"id":"c","function":{"arguments":":1}"}}`)}, []string{`a A {"x":1}`}},
+		"another id with the name": {[]string{
+			call(`{"index":0,"id":"a","function":{"arguments":""}}`),
+			call(`{"index":0,"id":"b","function":{"name":"A","arguments":"{}"}}`)}, []string{"a A {}"}},
+		"the name again at the end": {[]string{
+			call(`{"index":0,"id":"a","function":{"name":"A","arguments":"{}"}}`),
+			call(`{"index":0,"function":{"name":"A","arguments":""}}`)}, []string{"a A {}"}},
+		"no id, and the next one in pieces": {[]string{
+			call(`{"index":0,"function":{"name":"A","arguments":"{}"}}`),
+			call(`{"index":0,"function":{"name":"B","arguments":""}}`),
+			call(`{"index":0,"function":{"arguments":"{}"}}`)}, []string{"call_x_0 A {}", "call_x_1 B {}"}},
+		"arguments are null, then follow": {[]string{
+			call(`{"index":0,"id":"a","function":{"name":"A","arguments":null}}`),
+			call(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`)}, []string{`a A {"x":1}`}},
 		"a large number": {[]string{call(`{"index":0,"id":"a","function":{"name":"A","arguments":"{\"n\": 12345678901234567890}"}}`)}, []string{`a A {"n":12345678901234567890}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
