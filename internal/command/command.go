@@ -46,7 +46,7 @@ func (pr Program) Main(ctx context.Context, args []string) int {
 	// the process with an agent still running. Ignoring it would be inherited.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, endings()...)
 	return run(ctx, process{
 		args: args, agents: pr.Agents, machines: pr.Machines, getenv: ownEnv(), signals: signals,
 		stdin: os.Stdin, stdout: openedStdout(), stderr: os.Stderr,

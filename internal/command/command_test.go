@@ -8,6 +8,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 	if program := otherProgram(); program != nil {
 		program()
 		return
+	}
+	if signal.Ignored(os.Interrupt) { // in the background of a script: programs of these tests would inherit that
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// Most of these tests wait for a process, a signal or a limit.
 	flag.Parse()

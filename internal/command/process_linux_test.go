@@ -26,6 +26,7 @@ func TestProcesses(t *testing.T) {
 	t.Parallel()
 	b := build(t)
 	t.Run("signals", b.testSignals)
+	t.Run("signals that are ignored", b.testIgnoredSignals)
 	t.Run("the reader goes away", b.testReaderGoesAway)
 	t.Run("the output is lost", b.testOutputLost)
 	t.Run("at a terminal", b.testAtATerminal)
@@ -133,6 +134,23 @@ func (b binaries) testSignals(t *testing.T) {
 			leavesNothing(t, token)
 		})
 	}
+}
+
+// testIgnoredSignals: nohup, and a script with the command in its background, have signals ignored, and they stay so.
+func (b binaries) testIgnoredSignals(t *testing.T) {
+	t.Parallel()
+	cmd, out, token := b.run(t, leaves, "debug", func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{"sh", "-c", `trap "" HUP INT; exec "$@"`, "sh"}, cmd.Args...)
+		sh, err := exec.LookPath("sh")
+		require.NoError(t, err)
+		cmd.Path = sh
+	})
+	out.await(t, "begun")
+	for _, sig := range []os.Signal{syscall.SIGHUP, os.Interrupt, syscall.SIGTERM} { // they arrive in this order
+		require.NoError(t, cmd.Process.Signal(sig))
+	}
+	assert.Equal(t, 143, exitCode(t, cmd), out)
+	leavesNothing(t, token)
 }
 
 func (b binaries) testReaderGoesAway(t *testing.T) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/agent-troupe/troupe/sdk"
@@ -19,6 +21,18 @@ const (
 
 	interrupting = "interrupting; Ctrl-C again closes the session"
 )
+
+// endings are the signals that end a run. One that is ignored when this program is started stays so: by nohup, and
+// Ctrl-C by a script that has started it in the background.
+func endings() []os.Signal {
+	all := []os.Signal{syscall.SIGTERM}
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			all = append(all, sig)
+		}
+	}
+	return all
+}
 
 // watch turns signals into the end of a run: the first Ctrl-C interrupts the
 // agent, the second closes the session, the third kills the agent, the fourth
