@@ -31,6 +31,9 @@ func (p *pages) State(context.Context) (ui.JobState, error) {
 	var state ui.JobState
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
+		if t.OnAccept != nil { // what a command prints may be a secret, and no page shows it
+			t.OnAccept = &fleet.OnAccept{State: t.OnAccept.State, Error: t.OnAccept.Error}
+		}
 		state.Tasks = append(state.Tasks, ui.JobTask{ID: t.ID, State: string(t.State), Status: string(t.Status), Error: t.Error, Since: t.Since, Value: *t})
 	}
 	for i := range s.Approvals {

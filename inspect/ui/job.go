@@ -119,7 +119,8 @@ type Approval struct {
 	At      time.Time       `json:"at"`              // when the agent asked
 	// HoldUntil is until when the agent keeps its process; zero: it has given it up at once.
 	HoldUntil time.Time `json:"hold_until,omitzero"`
-	// Rule is the rule that asks, RuleList its list, and RuleFrom where it is. Reason explains it.
+	// Rule is the rule that asks, RuleList its list, and RuleFrom where it is. Reason explains it
+	// with a part of Input, and needs Access.Content.
 	Rule     string `json:"rule,omitempty"`
 	RuleList string `json:"rule_list,omitempty"`
 	RuleFrom string `json:"rule_from,omitempty"`

@@ -79,7 +79,8 @@ func (w *Window) tasks(rw http.ResponseWriter, r *http.Request, _ caller) {
 }
 
 // waiting are the calls that wait for a person, the oldest first. Without Access.Content
-// they have nothing that the agent wrote but the name of the tool.
+// they have nothing that the agent wrote but the name of the tool: Reason quotes the part of
+// the input that its rule is about.
 func (w *Window) waiting(books []*book) []Approval {
 	list := []Approval{}
 	for _, a := range w.cfg.Desk.waiting() {
@@ -97,7 +98,7 @@ func (w *Window) waiting(books []*book) []Approval {
 // shown is a call as this window may show it.
 func (w *Window) shown(a Approval) Approval {
 	if !w.cfg.Access.Content {
-		a.Input, a.Said, a.Diff = nil, "", ""
+		a.Input, a.Said, a.Diff, a.Reason = nil, "", "", ""
 	}
 	return a
 }

@@ -101,7 +101,7 @@ func (j *fakeJob) Do(_ context.Context, c ui.Command) error {
 func (j *fakeJob) waits() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.state.Approvals = append(j.state.Approvals, ui.Approval{ID: "c", Task: "t", Tool: "Bash", Input: json.RawMessage(`{"command": "rm \u001b[2J\u202e"}`), Said: "I clean up.", At: time.Unix(1, 0)})
+	j.state.Approvals = append(j.state.Approvals, ui.Approval{ID: "c", Task: "t", Tool: "Bash", Input: json.RawMessage(`{"command": "rm \u001b[2J\u202e"}`), Said: "I clean up.", At: time.Unix(1, 0), Rule: "Bash(rm:*)", Reason: `ask: the ask rule Bash(rm:*) is about "rm \x1b[2J"`})
 }
 
 // TestEachChange is every endpoint that changes something, with and without the right to.
@@ -398,6 +398,7 @@ func TestWithoutContent(t *testing.T) {
 		assert.Contains(t, text, "Bash")
 		assert.Equal(t, content, strings.Contains(text, "rm "), text)
 		assert.Equal(t, content, strings.Contains(text, "clean up"), text)
+		assert.Contains(t, text, `"rule":"Bash(rm:*)"`)
 		assert.NotContains(t, text, "\x1b")
 		assert.NotContains(t, text, "\u202e")
 	}

@@ -196,6 +196,9 @@ func (t *clusterTask) read(change *queue.Change) {
 	switch {
 	case change.State == queue.Over && json.Unmarshal(change.Result, &r) == nil:
 		t.Status, t.Error, t.Attempts, t.Usage, t.OnAccept, t.Transcript = r.Status, r.Error, len(r.Attempts), r.Usage, r.OnAccept, r.Transcript
+		if t.OnAccept != nil {
+			t.OnAccept.Output = "" // it may have a secret, and no page shows it
+		}
 	case len(change.Note) > 0 && json.Unmarshal(change.Note, &note) == nil:
 		t.Usage, t.calls = note.Usage, note.Approvals
 	}
