@@ -105,15 +105,24 @@ func (d *chatDecoder) chunk(data []byte) error {
 	}
 	d.count(usage)
 	list := jsonscan.Array(choices, 0)
+	var first []byte
 	for val := range list.Elements() {
-		if err := d.choice(list.Bytes(val)); err != nil {
+		one := list.Bytes(val)
+		// Only one is asked for: the first, whatever its index is, since some servers count on
+		// with each chunk. Another one of that index is more of it.
+		if first == nil {
+			first = one
+		} else if !bytes.Equal(jsonscan.Get(one, "index"), jsonscan.Get(first, "index")) {
+			continue
+		}
+		if err := d.choice(one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// choice takes one choice. Only one is asked for: others are dropped.
+// choice takes the choice that is the answer.
 func (d *chatDecoder) choice(data []byte) error {
 	c := jsonscan.Object(data, 0)
 	var delta []byte
@@ -121,9 +130,6 @@ func (d *chatDecoder) choice(data []byte) error {
 		value := c.Bytes(val)
 		switch name := string(jsonscan.Unescaped(c.Bytes(key))); name {
 		case "index":
-			if string(value) != "0" {
-				return nil
-			}
 		case "delta", "message":
 			delta = value
 		case "finish_reason":

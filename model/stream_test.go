@@ -155,6 +155,34 @@ func TestCallsOfServers(t *testing.T) {
 	}
 }
 
+// The first choice of a chunk is the answer, whatever its index is.
+func TestTheIndexOfAChoice(t *testing.T) {
+	t.Parallel()
+	one := func(index, delta, more string) string {
+		return `{"id":"x","choices":[{` + index + `"delta":` + delta + more + `}]}`
+	}
+	for name, index := range map[string][3]string{
+		"0": {`"index":0,`, `"index":0,`, `"index":0,`}, "it grows": {`"index":0,`, `"index":1,`, `"index":2,`}, "another base": {`"index":197,`, `"index":198,`, `"index":199,`},
+		"null": {`"index":null,`, `"index":null,`, `"index":null,`}, "no index": {}, "another form": {`"index":0.0,`, `"index":"0",`, `"index": 0,`},
+	} {
+		events, err := decode(t, "openai", isStream(), sse(one(index[0], `{"content":"The "}`, ""), one(index[1], `{"content":"rest"}`, ""), one(index[2], `{}`, `,"finish_reason":"length"`), "[DONE]"), 1<<20, false)
+		require.NoError(t, err, name)
+		got := blocks(t, events)
+		require.Len(t, got, 1, name)
+		assert.Equal(t, "The rest", got[0].Text, name)
+		assert.Equal(t, "max_tokens", events[len(events)-1].StopReason, name)
+	}
+	for answer, want := range map[string]string{
+		`{"id":"x","choices":[{"index":1,"message":{"content":"a"},"finish_reason":"stop"}]}`:                     "a",
+		`{"id":"x","choices":[{"index":0,"message":{"content":"a"}},{"index":1,"message":{"content":"b"}}]}`:      "a",
+		`{"id":"x","choices":[{"index":0,"message":{"content":"a"}},{"index":0,"message":{"content":" and b"}}]}`: "a and b",
+	} {
+		events, err := decode(t, "openai", isJSON(), []byte(answer), 1<<20, false)
+		require.NoError(t, err, answer)
+		assert.Equal(t, want, blocks(t, events)[0].Text)
+	}
+}
+
 func TestInputThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{`{"a":`, `[1]`, `"x"`, `{"a":1}}`, `7`} {
