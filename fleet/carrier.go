@@ -129,7 +129,7 @@ func (c *carrier) perform(ctx context.Context, w work, failed error) {
 	case clearUp:
 		c.spaces.clearUp(e, failed)
 	case runAgain:
-		c.exec.Go(func() { c.spaces.runAgain(c.hard, e.id, e.left) })
+		c.exec.Go(func() { c.spaces.runAgain(c.hard, e.id, e.of) })
 	case canceling:
 		if failed == nil && w.handle != nil {
 			w.handle.stop()

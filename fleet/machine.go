@@ -259,7 +259,7 @@ func (m *machine) close(n *node, s Status, why string, tell bool, out []effect) 
 	}
 	if tell && n.clears && n.starts > 0 {
 		m.clearing++
-		out = append(out, clearUp{n.id, m.takeSlot(n.slot), s == Accepted, n.remains})
+		out = append(out, clearUp{n.id, m.takeSlot(n.slot), s == Accepted, n.requeued, n.remains})
 	}
 	for _, d := range n.dependents {
 		if d.waits--; d.waits == 0 && d.state == nodeWaits && d.status == "" { // not over in an earlier process

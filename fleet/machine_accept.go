@@ -8,7 +8,7 @@ func (m *machine) catchUp(n *node, out []effect) []effect {
 		return out
 	}
 	m.after++
-	return append(out, runAgain{n.id, n.used()})
+	return append(out, runAgain{n.id, repetition{n.used(), n.result.Requeued}})
 }
 
 // used are the remains of the last attempt of a task, or of its workspace.
@@ -39,18 +39,18 @@ func (m *machine) repeat(id string) (r repetition, err error) {
 	return r, nil
 }
 
-// accepting begins the command for the result of a task, if that is to run.
-func (m *machine) accepting(id string) acceptance {
+// accepting begins the command for the result of a task, if that is to run. While the command waited for
+// its turn, the task may have begun anew: the command of the result that it has now follows.
+func (m *machine) accepting(id string, requeued int) acceptance {
 	n := m.nodes[id]
-	if n == nil || n.result == nil || n.result.OnAccept == nil {
+	if n == nil || n.result == nil || n.result.Requeued != requeued || n.result.OnAccept == nil {
 		return acceptance{nothing: true}
 	}
 	if n.result.OnAccept.State != onAcceptPending || !m.rules.onAccept {
 		return acceptance{}
 	}
-	requeued := n.result.Requeued
 	n.setOnAccept(requeued, OnAccept{State: onAcceptRunning})
-	return acceptance{wanted: true, requeued: requeued}
+	return acceptance{wanted: true}
 }
 
 // settleOnAccept takes how the command has ended.

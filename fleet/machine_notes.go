@@ -32,6 +32,7 @@ type (
 		id    string
 		reply *kernel.Promise[repetition]
 	}
+	// repetition is what the command runs for.
 	repetition struct {
 		left     *remains
 		requeued int // the number of the result
@@ -104,13 +105,13 @@ type (
 	}
 	// accepting: the command after acceptance is about to begin.
 	accepting struct {
-		id    string
-		reply *kernel.Promise[acceptance]
+		id       string
+		requeued int // the number of the result
+		reply    *kernel.Promise[acceptance]
 	}
 	acceptance struct {
-		nothing  bool // there is no such command for the result
-		wanted   bool
-		requeued int // the number of the result
+		nothing bool // there is no such command for the result
+		wanted  bool
 	}
 )
 
@@ -286,7 +287,7 @@ func (n turned) note(m *machine, _ time.Time, out []effect) []effect {
 }
 
 func (n accepting) note(m *machine, _ time.Time, out []effect) []effect {
-	return reply(out, n.reply, m.accepting(n.id))
+	return reply(out, n.reply, m.accepting(n.id, n.requeued))
 }
 
 func (written) note(m *machine, _ time.Time, out []effect) []effect {

@@ -221,12 +221,13 @@ type (
 		id       string
 		slot     int
 		accepted bool
+		requeued int      // the number of its result
 		left     *remains // nil without work to clear up
 	}
 	// runAgain runs the command after acceptance for a result that was there already.
 	runAgain struct {
-		id   string
-		left *remains
+		id string
+		of repetition
 	}
 	// canceling: an attempt is under way, and its task is to be canceled.
 	canceling struct{ id string }

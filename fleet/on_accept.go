@@ -62,7 +62,7 @@ func (h *Handle) RunOnAccept(ctx context.Context, id string) error {
 		b.post(ranAgain{})
 		return err
 	}
-	b.exec.Go(func() { b.carrier.spaces.runAgain(b.hard, id, again.left) })
+	b.exec.Go(func() { b.carrier.spaces.runAgain(b.hard, id, again) })
 	return nil
 }
 
@@ -78,9 +78,9 @@ func mayRepeat(t *TaskResult) error {
 }
 
 // runAgain runs the command where no attempt has just ended.
-func (ws *workspaces) runAgain(ctx context.Context, id string, left *remains) {
+func (ws *workspaces) runAgain(ctx context.Context, id string, of repetition) {
 	defer ws.post(ranAgain{})
-	ws.afterAcceptance(ctx, id, ws.attemptOf(left, 0))
+	ws.afterAcceptance(ctx, id, of.requeued, ws.attemptOf(of.left, 0))
 }
 
 // attemptOf is what commands have to know of the attempt that has left a workspace.
@@ -97,9 +97,9 @@ func (ws *workspaces) attemptOf(left *remains, slot int) *attempt {
 	return a
 }
 
-// afterAcceptance runs Job.OnAccept for the result of a task, if that is to run. It reports
-// whether nothing is left to do.
-func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt) (settled bool) {
+// afterAcceptance runs Job.OnAccept for the result of a task with the number requeued, which is that of
+// the attempt a, if it is to run. It reports whether nothing is left to do.
+func (ws *workspaces) afterAcceptance(ctx context.Context, id string, requeued int, a *attempt) (settled bool) {
 	if ws.job.OnAccept == "" {
 		return true
 	}
@@ -108,12 +108,12 @@ func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt
 		return false
 	}
 	defer leave()
-	now, _ := question(ws.env, func(to *kernel.Promise[acceptance]) note { return accepting{id, to} })
+	now, _ := question(ws.env, func(to *kernel.Promise[acceptance]) note { return accepting{id, requeued, to} })
 	if !now.wanted {
 		return now.nothing
 	}
 	// It is not run again once this is durable: at most once, also if the host dies now.
-	if err := ws.records.append(ctx, ws.records.record(kindAccepting, id, 0, onAcceptRecord{Requeued: now.requeued})); err != nil {
+	if err := ws.records.append(ctx, ws.records.record(kindAccepting, id, 0, onAcceptRecord{Requeued: requeued})); err != nil {
 		ws.fail(err)
 		return false
 	}
@@ -127,7 +127,7 @@ func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt
 	}
 	const most = 4 << 10
 	said.Output = strings.ToValidUTF8(string(out[max(len(out)-most, 0):]), "\uFFFD")
-	if err := ws.records.append(ctx, ws.records.record(kindOnAccept, id, 0, onAcceptRecord{said, now.requeued})); err != nil {
+	if err := ws.records.append(ctx, ws.records.record(kindOnAccept, id, 0, onAcceptRecord{said, requeued})); err != nil {
 		ws.fail(err)
 		return false
 	}
@@ -135,7 +135,7 @@ func (ws *workspaces) afterAcceptance(ctx context.Context, id string, a *attempt
 	if said.Error != "" {
 		detail += ": " + said.Error + quoted(out)
 	}
-	ws.post(settledOnAccept{id, now.requeued, said, detail})
+	ws.post(settledOnAccept{id, requeued, said, detail})
 	return said.State == onAcceptDone
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -302,4 +303,37 @@ func TestTwoPeopleRunACommandAgain(t *testing.T) {
 	h.Cancel()
 	<-h.Done()
 	assert.Equal(t, "x\nx\n", read(t, ran))
+}
+
+// A command that waits for its turn while its task begins anew is not run: the work that was not
+// wanted is not pushed, and that of the new result is.
+func TestOnAcceptOfAVoidResult(t *testing.T) {
+	t.Parallel()
+	from, out, log := t.TempDir(), t.TempDir(), t.TempDir()
+	began, gate := filepath.Join(log, "began"), filepath.Join(log, "gate")
+	require.NoError(t, syscall.Mkfifo(began, 0o600))
+	require.NoError(t, syscall.Mkfifo(gate, 0o600))
+	all := tasks(2)
+	all[0].After = []string{"t1"}
+	var once sync.Once
+	h, events := begun(t, fleet.Job{
+		Tasks: all, Options: backend(), Out: out, Setups: 1, Workspace: &fleet.Workspace{Kind: fleet.WorkspaceCopy, From: from, Remove: true},
+		OnAccept: "pwd >>" + log + "/$TROUPE_TASK; [ $TROUPE_TASK = t0 ] || { echo x >" + began + "; read x <" + gate + "; }",
+		Before: func(_ context.Context, task *fleet.Task) (_ fleet.Decision, err error) {
+			if task.ID == "t0" {
+				once.Do(func() { _, err = os.ReadFile(began) }) // t1 has the turn
+			}
+			return fleet.Decision{}, err
+		},
+	})
+	await(t, events, fleet.EventFinished, "t0")
+	require.NoError(t, h.Requeue(t.Context(), "t0"))
+	await(t, events, fleet.EventFinished, "t0")
+	require.NoError(t, os.WriteFile(gate, []byte("go\n"), 0o600))
+	<-h.Done()
+	at := filepath.Join(out, "workspaces", "t0")
+	assert.Equal(t, filepath.Join(at, "2")+"\n", read(t, log, "t0"))
+	assert.Equal(t, fleet.OnAcceptState("done"), onAccept(t, out, "t0").State)
+	assert.NoDirExists(t, filepath.Join(at, "1"))
+	assert.NoDirExists(t, filepath.Join(at, "2"))
 }

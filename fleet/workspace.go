@@ -238,7 +238,7 @@ func (ws *workspaces) clearUp(e clearUp, failed error) {
 	a := ws.attemptOf(e.left, e.slot)
 	ws.exec.Go(func() {
 		defer ws.post(cleared{e.slot})
-		settled := !e.accepted || ws.afterAcceptance(ws.hard, e.id, a)
+		settled := !e.accepted || ws.afterAcceptance(ws.hard, e.id, e.requeued, a)
 		if err := ws.leaveSpace(ws.hard, a, e.left.dir, e.accepted && settled); err != nil {
 			ws.say(Event{Kind: EventWarning, Task: e.id, Detail: err.Error()})
 		}
