@@ -31,47 +31,17 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if s.machines.lease > 0 || s.machines.labels != nil || s.machines.move || s.gave("account") {
 		return c.usage(&usageError{"--lease, --account, --move and --host-label are for a job of many machines", "add --nats URL"})
 	}
-	if err := s.completeBatch(); err != nil {
+	var plan string
+	if err := p.unlessEnded(func() (err error) { plan, err = s.prepareBatch(ctx, p, c); return err }); err != nil {
 		return c.usage(err)
 	}
-	s.batch.job.Command = typed(p.args[1:])
-	if err := s.readBatch(p); err != nil {
-		return c.usage(&usageError{problem: err.Error()})
-	}
-	if err := s.chooseAgent(p.getenv); err != nil {
-		return c.usage(err)
-	}
-	if err := s.placeDemonstrations(p.getenv); err != nil {
-		c.note("%v", err)
-		return exitStart
-	}
-	s.tellDemonstration(p.getenv, c)
-	s.tellEndpoint(c)
-	s.allow(c)
 	job := &s.batch.job
-	job.Options = &s.opts
-	admission, err := s.admit()
-	if err != nil {
-		return c.usage(err)
-	}
-	plan, err := s.checkBatch()
-	if err != nil {
-		return c.usage(&usageError{problem: s.inTerms(err.Error())})
-	}
-	if !job.Resume {
-		if err := job.CheckWorkspaces(ctx); err != nil {
-			return c.usage(&usageError{problem: s.inTerms(err.Error())})
-		}
-	}
-	if s.asJSON && (s.batch.dryRun || job.Sample > 0) {
-		return c.usage(&usageError{"--json is for the summary of a whole job", "leave it out with --dry-run and --estimate"})
-	}
 	if s.batch.dryRun {
 		if code := c.print(plan); code != exitOK || job.Sample == 0 {
 			return code
 		}
 	}
-	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Admission: admission, Logger: slog.New(slog.DiscardHandler)})
+	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Admission: s.batch.admission, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.note("%v", err)
 		return exitStart
@@ -88,6 +58,41 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	defer unshow()
 	s.opts.Runtime = rt
 	return s.playBatch(ctx, p, c)
+}
+
+// prepareBatch reads and checks all that the arguments name, and says what would be done.
+func (s *settings) prepareBatch(ctx context.Context, p process, c *console) (plan string, err error) {
+	if err := s.completeBatch(); err != nil {
+		return "", err
+	}
+	job := &s.batch.job
+	job.Command = typed(p.args[1:])
+	if err := s.readBatch(p); err != nil {
+		return "", &usageError{problem: err.Error()}
+	}
+	if err := s.chooseAgent(p.getenv); err != nil {
+		return "", err
+	}
+	if err := s.placeDemonstrations(p.getenv); err != nil {
+		return "", &startFailure{err}
+	}
+	s.tellDemonstration(p.getenv, c)
+	s.tellEndpoint(c)
+	s.allow(c)
+	job.Options = &s.opts
+	if s.batch.admission, err = s.admit(); err != nil {
+		return "", err
+	}
+	if plan, err = s.checkBatch(); err == nil && !job.Resume {
+		err = job.CheckWorkspaces(ctx)
+	}
+	if err != nil {
+		return "", &usageError{problem: s.inTerms(err.Error())}
+	}
+	if s.asJSON && (s.batch.dryRun || job.Sample > 0) {
+		return "", &usageError{"--json is for the summary of a whole job", "leave it out with --dry-run and --estimate"}
+	}
+	return plan, nil
 }
 
 // readBatch reads the tasks.
@@ -185,8 +190,8 @@ func writtenSince(file string, t time.Time) bool {
 // playBatch runs the job to its end.
 func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 	job := s.batch.job
-	write, end, err := s.writeEvents()
-	if err != nil {
+	write, end := func(fleet.Event) {}, func() {}
+	if err := p.unlessEnded(func() (err error) { write, end, err = s.writeEvents(); return err }); err != nil {
 		return c.usage(err)
 	}
 	defer end()
@@ -200,6 +205,9 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		write(e)
 		progress.event(e)
 		hook.event(e)
+	}
+	if ended := p.ended(); ended != nil {
+		return c.usage(ended)
 	}
 	h, err := fleet.Start(ctx, job)
 	if err != nil {

@@ -48,8 +48,8 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 		return machinesFailed(c, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	spec, err := s.submission(ctx, p, dir)
-	if err != nil {
+	var spec *specification
+	if err := p.unlessEnded(func() (err error) { spec, err = s.submission(ctx, p, dir); return err }); err != nil {
 		return c.usage(err)
 	}
 	raw, err := json.Marshal(spec)

@@ -208,7 +208,11 @@ func (a *app) tree() *cobra.Command {
 func (a *app) command(s *settings, use, short string, p page, do action) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, words []string) error {
 		s.words = words
-		if err := s.complete(); err != nil {
+		complete := s.complete
+		if s.readsFiles() {
+			complete = func() error { return a.process.unlessEnded(s.complete) }
+		}
+		if err := complete(); err != nil {
 			return err
 		}
 		a.console.quiet = s.quiet

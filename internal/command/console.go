@@ -237,9 +237,17 @@ func (c *console) working(on string) (done func()) {
 	return func() { timer.Stop() }
 }
 
-// usage reports a mistake in the arguments.
+// usage says why nothing was started, which is a mistake in the arguments unless the error is another one.
 func (c *console) usage(err error) int {
 	c.note("%v", err)
+	var ended *endedError
+	var start *startFailure
+	switch {
+	case errors.As(err, &ended):
+		return ended.code()
+	case errors.As(err, &start):
+		return exitStart
+	}
 	return exitUsage
 }
 
