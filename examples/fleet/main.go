@@ -64,7 +64,7 @@ func newService(agent *choice.Agent, limit int, idle time.Duration) (*service, e
 	rt, err := runtime.New(runtime.Config{Admission: runtime.Admission{MaxSessions: limit, StartsPerSecond: 10, MaxWait: time.Minute}})
 	opts.Runtime, opts.PassivateAfter = rt, idle
 	opts.AllowedTools = nil // a person decides about each call
-	return &service{rt: rt, opts: opts, patience: 30 * time.Second, beat: 15 * time.Second}, err
+	return &service{rt: rt, opts: opts, patience: 30 * time.Second, beat: 15 * time.Second, window: "/window/" + rand.Text() + "/"}, err
 }
 
 // serve serves until ctx ends. Then it takes nothing new, and turns that run may come to
@@ -79,7 +79,7 @@ func (s *service) serve(ctx context.Context, port int, grace time.Duration, alon
 		if alone {
 			err = visit(ctx, address, token, os.Stdout)
 		} else {
-			fmt.Printf(usage, address, token)
+			fmt.Printf(usage, address, token, s.window)
 			<-ctx.Done()
 			log.Println("draining: turns that run may go on for", grace)
 		}
@@ -97,7 +97,7 @@ curl -N $api/sessions/ID/events
 curl -d text='And now?' $api/sessions/ID/messages
 curl -d allow=true $api/approvals/ID
 curl $api/sessions $api/metrics
-xdg-open $api/window/ # its pages; log in with the token
+xdg-open $api%s # its pages; log in with the token
 curl -X POST $api/sessions/ID/interrupt; curl -X DELETE $api/sessions/ID
 `
 

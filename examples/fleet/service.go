@@ -27,6 +27,7 @@ type service struct {
 	patience, beat time.Duration // how long a reader may take nothing; between signs of life
 	sessions       sync.Map      // string to *conversation
 	waiting        sync.Map      // string to *ask: the calls that wait for a person
+	window         string        // its path, which no other program of this machine can guess
 }
 
 type ask = sdk.Ask[sdk.ToolPermissionRequest, sdk.PermissionResult]
@@ -60,7 +61,7 @@ func (s *service) routes(token string) http.Handler {
 	}
 	all := http.NewServeMux()
 	all.Handle("/", inspect.Access{Token: token}.Protect(mux))
-	all.Handle("/window/", ui.Handler(s.rt, ui.Config{Access: inspect.Access{Token: token, Content: true, Steer: true}}))
+	all.Handle(s.window, ui.Handler(s.rt, ui.Config{Access: inspect.Access{Token: token, Content: true, Steer: true}}))
 	return all
 }
 

@@ -50,7 +50,9 @@ type Window struct {
 }
 
 // Handler returns the window of a runtime. It checks each request itself; see
-// [inspect.Access]. Mount it at a path that ends in a slash.
+// [inspect.Access]. Mount it at a path that ends in a slash. On a loopback address, where other
+// programs have other ports, the path should be one that cannot be guessed: a browser sends the cookie
+// of a login to all ports of a host, and to no other path.
 func Handler(rt *runtime.Runtime, cfg Config) *Window {
 	w := &Window{cfg: cfg, rt: rt, clock: rt.Clock(), exec: rt.Executor(), assets: loadAssets(), sweepMany: sweepMany}
 	rt.KeepHistory()

@@ -3,9 +3,13 @@ package command
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net"
+	"net/http"
 	"os/user"
+	"strings"
 	"sync/atomic"
 
 	"github.com/agent-troupe/troupe/fleet"
@@ -24,12 +28,30 @@ func (s *settings) openWindow(c *console, rt *runtime.Runtime, h *fleet.Handle) 
 	}
 	w := ui.Handler(rt, s.ownWindow())
 	// The window lets in who has its code; that of the server is for other handlers.
-	server, err := inspect.ListenWith(w, inspect.Config{Address: "127.0.0.1:0", Token: rand.Text()})
+	handler, path := below(w, "")
+	server, err := inspect.ListenWith(handler, inspect.Config{Address: "127.0.0.1:0", Token: rand.Text()})
 	if err != nil {
 		c.note("--ui: %v", err)
 		return w.Close
 	}
-	return serveWindow(c, w, server, "http://"+server.Addr()+"/")
+	return serveWindow(c, w, server, "http://"+server.Addr()+path)
+}
+
+// below mounts the window at a path that cannot be guessed. A browser sends a cookie to every port of
+// a host, so at / it would bring a login to any other program of this machine that it visits, as the server
+// that an agent tries out is one. With a token the path stays the same from one start to the next.
+func below(w http.Handler, token string) (mounted http.Handler, path string) {
+	path = "/" + strings.ToLower(rand.Text()) + "/"
+	if token != "" {
+		sum := sha256.Sum256([]byte("path of the window\x00" + token))
+		path = "/" + hex.EncodeToString(sum[:16]) + "/"
+	}
+	mux := http.NewServeMux()
+	mux.Handle(path, w)
+	mux.HandleFunc("/", func(rw http.ResponseWriter, _ *http.Request) {
+		http.Error(rw, "the window is at the address that troupe has printed, with all of its path", http.StatusNotFound)
+	})
+	return mux, path
 }
 
 // ownWindow is that of this program: all of it, for this user.
@@ -130,7 +152,8 @@ func topWindow(ctx context.Context, p process, c *console, s *settings, hosts fu
 		w.Close()
 		return c.usage(&usageError{problem: "--ui: " + err.Error()})
 	}
-	end := serveWindow(c, w, inspect.NewServer(w, listener), "http://"+listener.Addr().String()+"/")
+	handler, path := below(w, token)
+	end := serveWindow(c, w, inspect.NewServer(handler, listener), "http://"+listener.Addr().String()+path)
 	<-ctx.Done()
 	end()
 	return exitOK

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var loginAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?code=\w+`)
+var loginAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\w+/login\?code=\w+`)
 
 // testBatchWindow: the address that a job prints lets one browser in, which sees the job.
 func (b binaries) testBatchWindow(t *testing.T) {

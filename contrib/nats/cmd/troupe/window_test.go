@@ -51,7 +51,7 @@ func openWindow(t *testing.T, url string, access ...string) *browser {
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	b := &browser{Client: &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
-	login := window.await(t, `(http://127\.0\.0\.1:\d+/login\?code=\w+)`)
+	login := window.await(t, `(http://127\.0\.0\.1:\d+/\w+/login\?code=\w+)`)
 	b.base, _, _ = strings.Cut(login, "login?")
 	require.Equal(t, http.StatusOK, b.ask(t, http.MethodGet, strings.TrimPrefix(login, b.base), "", nil))
 	var hello struct{ CSRF string }
