@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/fleet/sharedmcp"
 	"github.com/agent-troupe/troupe/sdk"
 	"github.com/agent-troupe/troupe/session"
@@ -35,6 +36,8 @@ func verdictOf(err error) outcome {
 		}
 	case errors.Is(err, context.Canceled), errors.Is(err, session.ErrShutdown):
 		o.status = Interrupted
+	case errors.Is(err, queue.ErrLeaseLost): // what another program makes of the task counts
+		o.status, o.lost = Interrupted, true
 	case errors.As(err, &place):
 		o.status, o.retry = BadWorkspace, place.passing
 	case errors.As(err, &checker):

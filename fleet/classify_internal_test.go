@@ -1,11 +1,13 @@
 package fleet
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/sdk"
 )
 
@@ -18,4 +20,12 @@ func TestALongWaitIsASpentWindow(t *testing.T) {
 		assert.Equal(t, want, o.stops, wait)
 		assert.Equal(t, wait, o.after)
 	}
+}
+
+// An attempt that ends because its lease is lost says nothing about its task.
+func TestALostLeaseIsNoVerdict(t *testing.T) {
+	t.Parallel()
+	o := verdictOf(fmt.Errorf("the note: %w", queue.ErrLeaseLost))
+	assert.Equal(t, Interrupted, o.status)
+	assert.True(t, o.lost)
 }

@@ -57,3 +57,112 @@ func TestACancelOfAllKnowsWhatCameAfterIt(t *testing.T) {
 	assert.Equal(t, []string{"never", "once", "twice"}, canceled(`{"once":1,"twice":2}`))
 	assert.Empty(t, canceled(`{"once":`), "what cannot be read cancels nothing")
 }
+
+// leases is a machine that shares its tasks, and whose first attempts run under leases. Each step of it is a
+// second later.
+type leases struct {
+	*machine
+	now time.Time
+}
+
+func newLeases(specs ...spec) *leases {
+	r := testRules(1)
+	r.worker = "one"
+	l := &leases{newMachine(r), time.Unix(0, 0)}
+	l.step(caughtUp{})
+	l.step(added{specs: specs, last: true})
+	return l
+}
+
+func (l *leases) step(in input) {
+	l.now = l.now.Add(time.Second)
+	l.machine.step(l.now, in, nil)
+}
+
+func (l *leases) note(n note) []effect { return n.note(l.machine, l.now, nil) }
+
+// lease leases the task for the attempt that has begun.
+func (l *leases) lease(task string, fence uint64) {
+	n := l.nodes[task]
+	l.step(leased{task, n.number, queue.Lease{Task: n.ticket(), Worker: "one", Fence: fence, TTL: time.Minute}, l.now, kernel.NewPromise[struct{}]()})
+}
+
+// jots gives the queue a note of the attempt.
+func (l *leases) jots(task string) (out []effect, reply *kernel.Promise[struct{}]) {
+	reply = kernel.NewPromise[struct{}]()
+	return l.note(jots{id: task, number: l.nodes[task].number, begins: true, reply: reply}), reply
+}
+
+// settles answers those that the effects answer.
+func settles(out []effect) {
+	for _, e := range out {
+		if e, ok := e.(interface{ settle() }); ok {
+			e.settle()
+		}
+	}
+}
+
+// notedIn is the fence of the note among the effects; 0 without one.
+func notedIn(out []effect) uint64 {
+	for _, e := range out {
+		if e, ok := e.(jot); ok {
+			return e.lease.Fence
+		}
+	}
+	return 0
+}
+
+// The queue answers to a note after the lease has lapsed, and after this program has leased the task again. The
+// note of the attempt that runs now is not refused for that: it is written then.
+func TestAnAnswerToANoteOfAnOlderLease(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"it is lost": queue.ErrLeaseLost, "it was written": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newLeases(spec{id: "a"})
+			m.lease("a", 1)
+			out, first := m.jots("a")
+			require.EqualValues(t, 1, notedIn(out))
+			old := m.nodes["a"].tenure.Lease
+			m.note(lapsed{"a", 1})
+			m.step(ended{"a", outcome{status: Interrupted}})
+			m.now = m.nodes["a"].due
+			m.step(woken{})
+			require.True(t, m.nodes["a"].is(2))
+			m.lease("a", 2)
+			out, second := m.jots("a")
+			require.Zero(t, notedIn(out), "one note is under way at a time")
+
+			out = m.note(jotted{id: "a", lease: old, usage: Usage{USD: 1}, lost: err != nil, err: err})
+			settles(out)
+			assert.EqualValues(t, 2, notedIn(out))
+			assert.False(t, isOver(second))
+			assert.Zero(t, m.nodes["a"].noted)
+			settles(m.note(jotted{id: "a", lease: m.nodes["a"].tenure.Lease}))
+			assert.True(t, isOver(second))
+			_, err := second.Value()
+			require.NoError(t, err)
+			assert.False(t, isOver(first), "its attempt is over")
+		})
+	}
+}
+
+// A note of an attempt whose task begins anew meanwhile says nothing about the new beginning.
+func TestAnAnswerToANoteOfAnOlderTicket(t *testing.T) {
+	t.Parallel()
+	m := newLeases(spec{id: "a"})
+	m.lease("a", 1)
+	m.jots("a")
+	m.step(ordered{queue.Decision{ID: requeueID("a#1"), Op: opRequeue, Task: "a#1"}, nil})
+	m.note(jotted{id: "a", lease: m.nodes["a"].tenure.Lease, usage: Usage{USD: 1}})
+	assert.Zero(t, m.nodes["a"].noted)
+}
+
+func isOver(p *kernel.Promise[struct{}]) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}

@@ -61,7 +61,7 @@ type (
 	// jotted is what the queue has said.
 	jotted struct {
 		id    string
-		fence uint64
+		lease queue.Lease
 		usage Usage
 		lost  bool
 		err   error
@@ -234,21 +234,24 @@ func (in jotted) note(m *machine, now time.Time, out []effect) []effect {
 	j := &n.jots
 	waited := j.first
 	j.under, j.first = false, nil
-	held := n.holds(in.fence)
-	switch {
-	case held && in.err == nil:
-		n.noted = in.usage
+	held := n.holds(in.lease.Fence)
+	if held && in.err == nil {
+		if in.lease.Task == n.ticket() { // else the task begins anew, and has used nothing
+			n.noted = in.usage
+		}
 		for _, to := range waited {
 			out = append(out, replied[struct{}]{to: to})
 		}
-	default:
-		for _, to := range append(waited, j.then...) {
+	} else {
+		if held || n.tenure == nil { // else a later lease is there, whose notes wait for this answer
+			waited, j.then = append(waited, j.then...), nil
+		}
+		for _, to := range waited {
 			out = append(out, replied[struct{}]{to: to, err: joined(queue.ErrLeaseLost, in.err)})
 		}
-		j.then = nil
 	}
 	if held && in.lost {
-		return m.lose(in.id, in.fence, out)
+		return m.lose(in.id, in.lease.Fence, out)
 	}
 	if j.again || len(j.then) > 0 {
 		return m.jot(n, out)

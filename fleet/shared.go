@@ -93,7 +93,7 @@ func (s *shared) jot(e jot) jotted {
 			s.fail(err)
 		}
 	}
-	return jotted{e.id, e.lease.Fence, e.note.Usage, lost, err}
+	return jotted{e.id, e.lease, e.note.Usage, lost, err}
 }
 
 // release gives a lease back. If that fails it ends by itself.
