@@ -88,7 +88,48 @@ func (f fields) object() json.RawMessage {
 // usageFields are the counts of tokens of the Messages API: a later one replaces an earlier.
 type usageFields struct{ fields }
 
-func (u *usageFields) merge(usage []byte) { u.keep(usage) }
+// merge adds later counts. The input is known from the start on, and many servers say null or 0 for
+// it at the end, which means that they do not say it again.
+func (u *usageFields) merge(usage []byte) {
+	var later fields
+	later.keep(usage)
+	for _, m := range later {
+		i := slices.IndexFunc(u.fields, func(o field) bool { return o.name == m.name })
+		switch {
+		case i >= 0 && string(m.value) == "null":
+		case i >= 0 && ofInput(m.name) && noTokens(m.value):
+		default:
+			u.set(m.name, m.value)
+		}
+	}
+}
+
+// ofInput reports whether a count is of what the model has read.
+func ofInput(name string) bool {
+	switch name {
+	case "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation":
+		return true
+	}
+	return false
+}
+
+// noTokens reports whether a count is 0, or an object of such counts.
+func noTokens(value []byte) bool {
+	var n int
+	if protocol.Unmarshal(value, &n) == nil {
+		return n == 0
+	}
+	var parts map[string]int
+	if protocol.Unmarshal(value, &parts) != nil {
+		return false
+	}
+	for _, n := range parts {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
+}
 
 func (u *usageFields) usage() Usage {
 	n := func(name string) (v int) {

@@ -103,7 +103,7 @@ func (d *chatDecoder) chunk(data []byte) error {
 	if !c.Whole() {
 		return broken("a chunk of the stream is no JSON object")
 	}
-	d.count(usage)
+	counted := d.count(usage)
 	list := jsonscan.Array(choices, 0)
 	var first []byte
 	for val := range list.Elements() {
@@ -115,15 +115,15 @@ func (d *chatDecoder) chunk(data []byte) error {
 		} else if !bytes.Equal(jsonscan.Get(one, "index"), jsonscan.Get(first, "index")) {
 			continue
 		}
-		if err := d.choice(one); err != nil {
+		if err := d.choice(one, counted); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// choice takes the choice that is the answer.
-func (d *chatDecoder) choice(data []byte) error {
+// choice takes the choice that is the answer. counted: the chunk has said how many tokens there are.
+func (d *chatDecoder) choice(data []byte, counted bool) error {
 	c := jsonscan.Object(data, 0)
 	var delta []byte
 	for key, val := range c.Members() {
@@ -135,6 +135,10 @@ func (d *chatDecoder) choice(data []byte) error {
 		case "finish_reason":
 			if reason := jsonscan.Text(value); reason != "" {
 				d.finish = reason
+			}
+		case "usage": // Moonshot's
+			if counted || !d.count(value) {
+				d.extra.add(name, value)
 			}
 		default:
 			d.extra.add(name, value)
@@ -305,10 +309,10 @@ func (d *chatDecoder) done(p *partial) error {
 	})
 }
 
-// count reads how many tokens there are.
-func (d *chatDecoder) count(usage []byte) {
+// count reads how many tokens there are. It reports whether the usage says that.
+func (d *chatDecoder) count(usage []byte) bool {
 	if len(usage) == 0 || usage[0] != '{' {
-		return
+		return false
 	}
 	var in struct {
 		Prompt     int `json:"prompt_tokens"`
@@ -325,7 +329,10 @@ func (d *chatDecoder) count(usage []byte) {
 		Created int `json:"cache_creation_input_tokens"` // Vercel
 	}
 	if protocol.Unmarshal(usage, &in) != nil {
-		return
+		return false
+	}
+	if in.Prompt == 0 && in.Completion == 0 && d.usage.Raw != nil {
+		return true // it takes nothing back
 	}
 	u := Usage{
 		CacheRead: max(in.Details.Cached, in.Hit), CacheWrite: max(in.Details.Written, in.Created),
@@ -336,6 +343,7 @@ func (d *chatDecoder) count(usage []byte) {
 		u.Output += in.Out.Reasoning // xAI counts it apart
 	}
 	d.usage = u
+	return true
 }
 
 // stop makes the events of the end.

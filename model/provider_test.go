@@ -222,7 +222,9 @@ func (x *expected) messages(events []map[string]any) {
 	usage := map[string]any{}
 	count := func(u map[string]any) {
 		for k, v := range u {
-			usage[k] = v
+			if v != nil && (num(v) > 0 || k == "output_tokens") { // null and 0 take nothing back
+				usage[k] = v
+			}
 			x.members = append(x.members, k)
 		}
 	}
@@ -292,7 +294,7 @@ func (x *expected) chat(events []map[string]any) {
 		}
 		for _, c := range list(e["choices"]) {
 			c := obj(c)
-			other(c, "index", "delta", "message", "finish_reason")
+			other(c, "index", "delta", "message", "finish_reason", "usage")
 			if r := str(c["finish_reason"]); r != "" {
 				reason = r
 			}
