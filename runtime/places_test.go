@@ -265,6 +265,58 @@ func TestADeadSessionMakesRoom(t *testing.T) {
 	})
 }
 
+// mortal is an agent that can be killed, and kept from starting again.
+type mortal struct {
+	agent.Program
+	broken bool
+	port   agent.Port
+}
+
+func (m *mortal) Serve(l agent.Launch, port agent.Port) agent.Exit {
+	if m.broken {
+		return agent.Exit{Code: 1}
+	}
+	m.port = port
+	return m.Program.Serve(l, port)
+}
+
+// TestADeadSessionWhoseWishIsOver: a session that recovers asks for a start, and its call has
+// timed out when the breaker grants it. It does not keep the place that it does not use.
+func TestADeadSessionWhoseWishIsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorldWith(t, 1, runtime.Config{
+		Admission: runtime.Admission{MaxProcesses: 1},
+		Breakers:  runtime.Breakers{Agent: runtime.BreakerPolicy{Failures: 1, CoolDown: 10 * time.Minute, MaxCoolDown: 10 * time.Minute}},
+	})
+	ctx := context.Background()
+	spec := w.Gated(&scripted.Script{Default: scripted.Steps{scripted.Text("hello")}})
+	m := &mortal{Program: spec.Program}
+	spec.ID, spec.Program, spec.Options.MaxRestarts = "first", m, 10
+	first, err := w.Open(ctx, spec)
+	require.NoError(w, err)
+	reading(w, first)
+	require.NoError(w, say(first, "hello"))
+	m.broken = true
+	m.port.(agent.Signaller).Signal(agent.ErrTerminated)
+	w.Pass(time.Minute)
+	require.Equal(w, session.StateRecovering, first.State())
+	require.ErrorAs(w, first.Call(ctx, protocol.MCPStatusRequest{}, nil, time.Minute), new(*session.TimeoutError))
+	m.broken = false
+	w.Pass(time.Hour)
+	require.Equal(w, session.StateRecovering, first.State())
+	other := w.Gated(gated("count"))
+	other.ID = "other"
+	within, cancel := context.WithCancel(ctx)
+	giveUp := w.Sched.AfterFunc(time.Hour, cancel)
+	s, err := w.Open(within, other)
+	require.NoError(w, err)
+	giveUp.Stop()
+	require.NoError(w, s.Close(ctx))
+	require.NoError(w, say(first, "again")) // it asks for a place once more
+	require.NoError(w, first.Close(ctx))
+	w.Finish()
+}
+
 // TestADeadSessionThatIsNeeded keeps its place though another session waits for one: the turn
 // whose agent died continues first.
 func TestADeadSessionThatIsNeeded(t *testing.T) {

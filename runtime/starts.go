@@ -136,11 +136,16 @@ func (s *starts) Over(over machine.StartOver) {
 	s.id = 0
 }
 
-// forgo gives up the place of a process that will not be there.
+// forgo gives up the place of a process that will not be there. A session that recovers keeps
+// its place only until another one waits for it, as before it asked.
 func (s *starts) forgo() {
 	admission := s.session.rt.admission
-	if _, waits := admission.waits(s.place); waits || s.session.core.State() == session.StatePassivated {
+	_, waits := admission.waits(s.place)
+	switch state := s.session.core.State(); {
+	case waits || state == session.StatePassivated:
 		admission.vacate(s.place)
+	case state == session.StateRecovering:
+		admission.died(s.place)
 	}
 }
 

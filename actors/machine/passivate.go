@@ -100,7 +100,7 @@ func (l *Life) restless() string {
 // it reports some milliseconds after the result.
 func (l *Life) askAgain() {
 	switch r := l.s.Routing; {
-	case r.Turns > 0:
+	case r.Turns > 0, r.OwnTurn:
 		l.passivateOver(&session.PassivateError{Problem: "a turn is open"})
 	case !r.Running:
 		l.askToRest(0)

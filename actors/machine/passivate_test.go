@@ -123,9 +123,10 @@ func TestPassivateRightAfterAResult(t *testing.T) {
 		next machine.Summary
 		want machine.Effect
 	}{
-		"it is done":     {machine.Summary{}, machine.Tell{Told: machine.Told{N: 2, In: machine.Rest{Gen: 1}}}},
-		"not yet":        {machine.Summary{Running: true, Gates: 1}, nil},
-		"a message came": {machine.Summary{Running: true, Turns: 1}, machine.PassivateOver{Err: &session.PassivateError{Problem: "a turn is open"}}},
+		"it is done":             {machine.Summary{}, machine.Tell{Told: machine.Told{N: 2, In: machine.Rest{Gen: 1}}}},
+		"not yet":                {machine.Summary{Running: true, Gates: 1}, nil},
+		"a message came":         {machine.Summary{Running: true, Turns: 1}, machine.PassivateOver{Err: &session.PassivateError{Problem: "a turn is open"}}},
+		"the agent began a turn": {machine.Summary{Running: true, OwnTurn: true}, machine.PassivateOver{Err: &session.PassivateError{Problem: "a turn is open"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
