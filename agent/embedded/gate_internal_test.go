@@ -40,14 +40,14 @@ func TestCommandsThatAreNoReading(t *testing.T) {
 		"echo $SECRET", "echo ${HOME:=x}", "echo ${!HOME}", "echo $HOME > x", "echo $(id)", "echo $HOME$(id)", "echo \"$HOME `id`\"", "ls | xargs echo > x", "ls | xargs rm", "xargs echo < /etc/passwd", "ls | xargs -I{} echo {}; rm x", "ls | xargs sh -c echo", "cat $HOME/x", "ls $HOME", "$HOME/x", "echo ${HOME/a/$(id)}",
 		"seq 5 > x", "free > x", "pr /etc/passwd", "numfmt < /etc/passwd", "tac ../x", "rev ~/.bashrc", "strings /bin/ls", "cmp a /etc/passwd", "cat <<X\n$HOME\nX", "readlink -f /etc/passwd", "md5sum /etc/passwd", "paste a /etc/passwd", "hexdump -f /etc/passwd x",
 		"echo $USER", "echo $?", "echo $$", "time ls", "(ls)", "{ ls; }", "ls &", "((1+1))", "let x=1", "eval ls", "source x", ". x", "export A=1", "A=1", "for i in 1 2; do echo $i; done", "echo {1..3}", "ls {a,b}", "pwd -P", "sed s/a/b/ x", "sed 5q x", "cd sub && git status", "find . -exec cat {} ;",
-		"[[ -v a[$(id)] ]]", "[[ a -eq b[x] ]]", "[[ $x ]]", "echo $((x))", "echo $((a[$(id)]))", "command -p rm x", "command rm x", "file -C -m x", "file -f /etc/passwd", "file /etc/passwd", "jq -n env", "jq env x", "jq . /etc/passwd", "jq -f x y", "jq '$ENV' x", "jq -n 'input' x", "tree -o x", "tree /", "history -c", "hostname x", "date -f /etc/passwd", "git tag x", "git stash", "git grep -O x", "git grep --open-files-in-pager=sh x", "git cat-file --textconv x", "node -e 1", "command cd /",
+		"[[ -v a[$(id)] ]]", "[[ a -eq b[x] ]]", "[[ $x ]]", "[[ -f /etc/passwd ]]", "[[ -f ~/x ]]", "[[ ../x -nt a ]]", "echo $((x))", "echo $((a[$(id)]))", "command -p rm x", "command rm x", "file -C -m x", "file -f /etc/passwd", "file /etc/passwd", "jq -n env", "jq env x", "jq . /etc/passwd", "jq -f x y", "jq '$ENV' x", "jq -n 'input' x", "tree -o x", "tree /", "history -c", "hostname x", "date -f /etc/passwd", "git tag x", "git stash", "git grep -O x", "git grep --open-files-in-pager=sh x", "git cat-file --textconv x", "node -e 1", "command cd /",
 	} {
 		assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}
 	for _, command := range []string{
 		"ls", "ls -la", "cat a.txt", "head -5 a.txt | tail -1", "grep -rn x .", "find . -name '*.go'", "wc -l a.txt", "git status", "git log --oneline -5", "git diff", "echo hi", "pwd", "cd sub && ls", "ls > /dev/null 2>&1", "true",
 		"date +%Y", "date '+%Y %m'", "echo $HOME", `echo "home: ${HOME}"`, "ls | xargs echo", "sed -n 1p a.txt", "cat a.txt | sed -n 2,3p", "git remote -v", "git rev-parse HEAD", "whoami", "id -un", "uname -a", "seq 1 5", "tac a.txt | rev", "stat a.txt", "md5sum a.txt", "ls # all\npwd", "cat *.txt",
-		"date -u +%s", "[[ -f a.txt ]]", "[[ a == b ]] && echo x", "echo $((1+2))", "echo ~", "command ls", "file a.txt", "jq .a.b a.txt", "tree", "history", "python3 --version", "git branch -a", "git grep x", "if true; then echo x; fi",
+		"date -u +%s", "[[ -f a.txt ]]", "[[ a.txt -nt b ]]", "[[ ! -d sub ]]", "[[ -n x ]]", "[[ 1 -lt 2 ]]", "[[ ! -1 -eq 10 ]]", "[[ a == b ]] && echo x", "[[ a != b ]]", "[[ a =~ b.c ]]", "echo $((1+2))", "echo ~", "command ls", "file a.txt", "jq .a.b a.txt", "tree", "history", "python3 --version", "git branch -a", "git grep x", "if true; then echo x; fi",
 	} {
 		assert.Equal(t, protocol.BehaviorAllow, w.hands.reads(command), command)
 	}
@@ -113,5 +113,26 @@ func TestARuleInDoubt(t *testing.T) {
 			assert.False(t, judge(p, agent.Object{"command": command}).Allow, "%s: %s", mode, command)
 		}
 		assert.True(t, judge(p, agent.Object{"command": "cat other"}).Allow, mode)
+	}
+}
+
+// The shell evaluates some words as arithmetic or as the name of a variable, and what it finds there
+// once more: also a command that another word of the same line only seems to print.
+func TestCommandsThatEvaluate(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	judge := w.judge(bash(true))
+	for _, command := range []string{
+		"[[ _ -eq 0 ]]", "[[ 0 -eq _ ]]", "[[ 0 -ne _ ]]", "[[ _ -lt 0 ]]", "[[ _ -le 0 ]]", "[[ _ -gt 0 ]]", "[[ 0 -ge _ ]]", "[[ ! _ -eq 0 ]]", "! [[ _ -ge 0 ]]", "[[ _ -eq 0 ]] > /dev/null",
+		"if [[ _ -eq 0 ]]; then true; fi", "while [[ _ -eq 0 ]]; do break; done", "true && [[ _ -eq 0 ]]", "true | [[ _ -eq 0 ]]", "[[ 1 -eq RANDOM ]]", "[[ 0x1 -eq a ]]", "[[ -v _ ]]", "[[ -R _ ]]", "[[ -v x[_] ]]", "[[ 1 -eq x[_] ]]",
+		"test -v 'x[_]'", "[ -v x[_] ]", "[ -R x ]", "(( _ ))", "let _", "let x=_", "echo $((_))", "echo $[_]", "echo ${a[_]}", "echo ${HOME:_}", "echo ${HOME:0:_}", "echo ${_@P}", "echo ${!_}", "case $((_)) in x) ;; esac", "case _ in $((_))) ;; esac",
+		"declare -i a=_", "typeset -i a=_", "local -i a=_", "readonly -a a=_", "export a=_", "read x[_] < /dev/null", "printf -v x[_] 1", "unset 'x[_]'", "mapfile x[_]", "for ((i=_;i<1;i++)); do true; done", "for x[_] in 1; do true; done", "a[_]=1",
+		"true {x[_]}> /dev/null", "wait -n -p x[_]", "getopts a x[_]", "shift _", "set -x", "trap _ EXIT", "coproc ls",
+	} {
+		for _, mode := range []string{"default", "acceptEdits", "plan", "dontAsk"} {
+			full := "echo 'x[$(touch pwned)]'; " + command
+			assert.False(t, judge(agent.Permissions{Mode: mode}, agent.Object{"command": full}).Allow, "%s: %s", mode, full)
+			assert.NotEqual(t, protocol.BehaviorAllow, w.hands.reads(full), full)
+		}
 	}
 }

@@ -29,7 +29,10 @@ func mild(command string) string {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.TestClause:
-			if plainTest.MatchString(command[n.Pos().Offset():n.End().Offset()]) {
+			switch text := command[n.Pos().Offset():n.End().Offset()]; {
+			case plainTest.MatchString(text) && strings.Contains(text, " -"):
+				replace(n, text[1:len(text)-1]) // of a file: [ has the same operators, and rules know their paths
+			case plainTest.MatchString(text), plainComparison.MatchString(text):
 				replace(n, "true")
 			}
 			return false
@@ -53,8 +56,11 @@ func mild(command string) string {
 }
 
 var (
-	plainTest = regexp.MustCompile(`^\[\[( +[A-Za-z0-9_./=!<>~-]+)+ +\]\]$`) // no word in which the shell evaluates
-	plainSum  = regexp.MustCompile(`^\$\(\([0-9 +*/%()-]+\)\)$`)
+	// A test without a word or an operator at which the shell evaluates: -eq and the like evaluate
+	// a name, also _, which is the last word of the command before; -v and -R take an index.
+	plainTest       = regexp.MustCompile(`^\[\[( +([A-Za-z0-9_./=!<>~][A-Za-z0-9_./=!<>~-]*|-[abcdefghknoprstuwxzGLNOS]|-nt|-ot|-ef))+ +\]\]$`)
+	plainComparison = regexp.MustCompile(`^\[\[( +!)? +-?[0-9]+ +-(eq|ne|lt|le|gt|ge) +-?[0-9]+ +\]\]$`)
+	plainSum        = regexp.MustCompile(`^\$\(\([0-9 +*/%()-]+\)\)$`)
 )
 
 // soften replaces what a simple command of at least two words has that is harmless in it.
