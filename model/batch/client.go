@@ -80,6 +80,7 @@ type waiter struct {
 	model  string
 	encode func() []byte
 	lost   int           // batches that have given it up
+	vain   int           // submissions that failed and turned out to have made no batch
 	news   chan struct{} // closed when something below has changed, and replaced
 	at     *entry
 	batch  string // "": it is not there yet

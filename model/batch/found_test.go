@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -112,5 +113,70 @@ func TestABatchWhoseFirstRequestWasAnswered(t *testing.T) {
 			answers(t, askAll(t.Context(), open(s, batch.Config{Dir: dir}), prompts(3)...), prompts(3)...)
 			assert.Len(t, s.Requests(), 4)
 		}
+	})
+}
+
+// A submission that fails without an answer, time after time, is not made without end: its callers get the
+// error, and the next one begins anew.
+func TestSubmissionsThatMakeNoBatch(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(in *http.Request) *http.Response{
+		"500": func(in *http.Request) *http.Response { return refused(in, http.StatusInternalServerError, "") },
+		"no batch in the answer": func(in *http.Request) *http.Response {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{}`)), Request: in}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, openai := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					s, times, works := &modeltest.Server{Script: echo, BatchTakes: time.Minute}, []time.Time{}, false
+					at := model.Config{Client: &http.Client{Transport: &passing{s, func(in *http.Request) *http.Response {
+						if works || !submits(in) {
+							return nil
+						}
+						times = append(times, time.Now())
+						return answer(in)
+					}}}}
+					cfg := batch.Config{Model: s.Anthropic(at)}
+					if openai {
+						cfg.Model = s.OpenAI(at)
+					}
+					c := batch.New(cfg)
+					ctx, cancel := context.WithTimeout(t.Context(), 7*24*time.Hour)
+					defer cancel()
+					for _, got := range askAll(ctx, c, "a", "b") {
+						var e *model.Error
+						require.ErrorAs(t, got.err, &e)
+						assert.NotErrorIs(t, got.err, context.DeadlineExceeded)
+					}
+					require.Len(t, times, 12)
+					assert.Less(t, times[1].Sub(times[0]), times[11].Sub(times[10]), "the intervals grow")
+					assert.Less(t, times[11].Sub(times[0]), 2*time.Hour)
+					works = true
+					answers(t, askAll(ctx, c, "a", "b"), "a", "b")
+					assert.Equal(t, 1, s.Batches())
+				})
+			}
+		})
+	}
+}
+
+// A request that comes while others have failed often has as many attempts as they had.
+func TestARequestAmongThoseThatFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, began := &modeltest.Server{Script: echo, BatchTakes: time.Minute}, time.Now()
+		c := via(func(in *http.Request) *http.Response {
+			if !submits(in) || time.Since(began) > 2*time.Hour {
+				return nil
+			}
+			return refused(in, http.StatusInternalServerError, "")
+		}).open(s, batch.Config{})
+		var wg sync.WaitGroup
+		wg.Go(func() { assert.Error(t, ask(t.Context(), c, "a").err) })
+		time.Sleep(time.Hour)
+		answers(t, []said{ask(t.Context(), c, "b")}, "b")
+		wg.Wait()
 	})
 }

@@ -25,10 +25,13 @@ type batch struct {
 	cancel  context.CancelFunc // ends the task about it; nil before there is one
 
 	canceled bool // by Client.Cancel while it had no id
+
+	err  error // of a submission that may have made it
+	vain int   // submissions before, which turned out to have made no batch
 }
 
 const (
-	attempts = 12 // to submit a batch that is refused for the time being
+	attempts = 12 // to submit a batch that is refused for the time being, or a request whose batches are not there
 )
 
 // submit has a task submit what is collected for a model.
@@ -45,7 +48,7 @@ func (c *Client) submit(name string) {
 	b.mark = hex.EncodeToString(sum.Sum(nil)[:6])
 	for i, e := range q.entries {
 		e.id, e.of = fmt.Sprintf("%s-%d-%s", e.hash, i, b.mark), b
-		b.entries[e.id] = e
+		b.entries[e.id], b.vain = e, max(b.vain, e.to.vain)
 	}
 	c.name(b)
 	c.run(b, func(ctx context.Context) { c.send(ctx, b) })
@@ -146,6 +149,7 @@ func (c *Client) send(ctx context.Context, b *batch) {
 			return
 		}
 		if maybe {
+			c.uncertain(b, err)
 			if c.found(ctx, b) {
 				c.watch(ctx, b)
 			}
@@ -211,6 +215,13 @@ func (c *Client) sent(b *batch, id string) {
 	}
 }
 
+// uncertain takes note of the error of a submission that may have made a batch.
+func (c *Client) uncertain(b *batch, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b.err = err
+}
+
 // never takes note that a batch was not made.
 func (c *Client) never(b *batch) {
 	c.mu.Lock()
@@ -220,10 +231,7 @@ func (c *Client) never(b *batch) {
 
 // fail gives an error to all callers of a batch that was not made.
 func (c *Client) fail(b *batch, err error) {
-	e, ok := errors.AsType[*model.Error](err)
-	if !ok {
-		e = &model.Error{Class: model.Network, RetryAfter: -1, Err: err}
-	}
+	e := typed(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.batches, b.tag)
@@ -236,7 +244,16 @@ func (c *Client) fail(b *batch, err error) {
 	}
 }
 
-// forget drops a batch that was not made. Its callers, if it has any, get an error if it was canceled.
+// typed is an error for callers.
+func typed(err error) *model.Error {
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return e
+	}
+	return &model.Error{Class: model.Network, RetryAfter: -1, Err: err}
+}
+
+// forget drops a batch that was not made. Its callers, if it has any, get an error if it was canceled, or
+// if their requests were submitted often enough.
 func (c *Client) forget(b *batch) {
 	c.mu.Lock()
 	canceled := b.canceled
@@ -254,10 +271,17 @@ func (c *Client) anew(b *batch) {
 	delete(c.batches, b.tag)
 	for _, id := range sortedIDs(b) {
 		e := b.entries[id]
+		w := e.to
+		if w != nil && b.err != nil {
+			if w.vain++; w.vain >= attempts {
+				c.give(e, &model.BatchAnswer{ID: id, Err: typed(b.err)})
+				continue
+			}
+		}
 		c.drop(e)
-		if e.to != nil {
+		if w != nil {
 			c.collect(e)
-			e.to.tell()
+			w.tell()
 		}
 	}
 }

@@ -110,10 +110,7 @@ func (c *Client) settle(e *entry, a *model.BatchAnswer) {
 // excuse gives an error to the callers of a batch. Its requests stay in it: the next caller asks
 // about it again.
 func (c *Client) excuse(b *batch, err error) {
-	e, ok := errors.AsType[*model.Error](err)
-	if !ok {
-		e = &model.Error{Class: model.Network, RetryAfter: -1, Err: err}
-	}
+	e := typed(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range sortedIDs(b) {
@@ -129,7 +126,7 @@ func (c *Client) excuse(b *batch, err error) {
 // found finds out whether a batch is there whose submission has no answer. If not, its requests
 // are collected once more. It reports false, too, when all callers have gone.
 func (c *Client) found(ctx context.Context, b *batch) bool {
-	others, delay, failed := map[string]bool{}, settling, 0
+	others, delay, failed := map[string]bool{}, min(settling<<b.vain, maxPoll), 0 // after each failure longer
 	for {
 		// The submission may still be under way, however long ago it began: a large one takes half an hour.
 		if !c.sleep(ctx, delay) {
