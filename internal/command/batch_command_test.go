@@ -14,15 +14,22 @@ import (
 func TestTypedCommand(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"t.csv -j 8 --verify|go test ./...":       "troupe batch t.csv -j 8 --verify 'go test ./...'",
-		"-e KEY=s3cr3t t.csv":                     "troupe batch -e 'KEY=***' t.csv",
-		"--env=KEY=s3cr3t --env K=s3cr3t=x t.csv": "troupe batch '--env=KEY=***' --env 'K=***' t.csv",
-		"-eKEY=s3cr3t t.csv":                      "troupe batch '-eKEY=***' t.csv",
-		"--webhook https://u:s3cr3t@x/?a=s3cr3t":  "troupe batch --webhook '***'",
-		"t.csv --nats nats://s3cr3t@h:4222":       "troupe batch t.csv --nats nats://h:4222",
-		"t.csv --nats=nats://u:s3cr3t@h":          "troupe batch t.csv --nats=nats://h",
-		`--mcp-config {"a":"s3cr3t"} t.csv`:       "troupe batch --mcp-config '{…}' t.csv",
-		`--settings={"a":"s3cr3t"} t.csv`:         "troupe batch '--settings={…}' t.csv",
+		"t.csv -j 8 --verify|go test ./...":        "troupe batch t.csv -j 8 --verify 'go test ./...'",
+		"-e KEY=s3cr3t t.csv":                      "troupe batch -e 'KEY=***' t.csv",
+		"--env=KEY=s3cr3t --env K=s3cr3t=x t.csv":  "troupe batch '--env=KEY=***' --env 'K=***' t.csv",
+		"-env KEY=s3cr3t -e=K=s3cr3t t.csv":        "troupe batch -env 'KEY=***' '-e=K=***' t.csv",
+		"-webhook https://x/s3cr3t --approvals":    "troupe batch -webhook '***' --approvals",
+		"-webhook=https://x/s3cr3t":                "troupe batch '-webhook=***'",
+		"-nats nats://s3cr3t@h t.csv":              "troupe batch -nats nats://h t.csv",
+		"-nats=u:s3cr3t@h:1,tls://%s3cr3t@k":       "troupe batch -nats=h:1,tls://k",
+		"--setup --env --webhook https://x/s3cr3t": "troupe batch --setup --env --webhook '***'",
+		"--approvals -- --env":                     "troupe batch --approvals -- --env",
+		`-settings {"a":"s3cr3t"} t.csv`:           "troupe batch -settings '{…}' t.csv",
+		"--webhook https://u:s3cr3t@x/?a=s3cr3t":   "troupe batch --webhook '***'",
+		"t.csv --nats nats://s3cr3t@h:4222":        "troupe batch t.csv --nats nats://h:4222",
+		"t.csv --nats=nats://u:s3cr3t@h":           "troupe batch t.csv --nats=nats://h",
+		`--mcp-config {"a":"s3cr3t"} t.csv`:        "troupe batch --mcp-config '{…}' t.csv",
+		`--settings={"a":"s3cr3t"} t.csv`:          "troupe batch '--settings={…}' t.csv",
 	} {
 		flags, last, quoted := strings.Cut(args, "|")
 		words := strings.Fields(flags)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"os/user"
 	"strings"
@@ -136,13 +135,19 @@ func (s *settings) connect(ctx context.Context, p process) (Cluster, error) {
 	return p.machines.Connect(ctx, at)
 }
 
-// withoutToken is the addresses of servers without what they have of a user.
+// withoutToken is the addresses of servers without what they have of a user. They may have no scheme, and signs that
+// no URL has.
 func withoutToken(urls string) string {
 	all := strings.Split(urls, ",")
 	for i, one := range all {
-		if u, err := url.Parse(strings.TrimSpace(one)); err == nil && u.User != nil {
-			u.User = nil
-			all[i] = u.String()
+		if at := strings.LastIndexByte(one, '@'); at >= 0 {
+			scheme, _, ok := strings.Cut(one[:at], "://")
+			if ok {
+				scheme += "://"
+			} else {
+				scheme = ""
+			}
+			all[i] = scheme + one[at+1:]
 		}
 	}
 	return strings.Join(all, ",")
