@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -194,6 +195,10 @@ func (r *runner) prepare(ctx context.Context, a *attempt) error {
 		if s.State, err = r.spaces.stateOf(ctx, a, s); err != nil {
 			err = &badWorkspace{dir: s.Dir, err: err}
 		}
+	}
+	if err != nil && a.mode == modeFresh && shortage(err) != "" { // the next start makes another one
+		a.Workspace = ""
+		return errors.Join(err, r.spaces.discard(ctx, a, s))
 	}
 	if err != nil {
 		return err

@@ -245,8 +245,16 @@ func (r *runner) unpack(ctx context.Context, a *attempt, from *TaskNote) (m move
 		return m, s, nil, fmt.Errorf("its session is of the agent %s, and this one is %s", m.Agent, backendName(a.opts))
 	}
 	if s, err = r.spaces.makeSpace(ctx, a); err != nil {
+		if shortage(err) != "" {
+			err = errors.Join(err, r.spaces.discard(ctx, a, s))
+		}
 		return m, s, nil, err
 	}
+	defer func() { // after another error the attempt makes it anew, under the same name
+		if err != nil && (ctx.Err() != nil || shortage(err) != "") {
+			err = errors.Join(err, r.spaces.discard(ctx, a, s))
+		}
+	}()
 	if a.task.ExpectChange {
 		if s.State, err = r.spaces.stateOf(ctx, a, s); err != nil {
 			return m, s, nil, err
@@ -264,6 +272,7 @@ func (r *runner) unpack(ctx context.Context, a *attempt, from *TaskNote) (m move
 
 // unpackRest reads what follows the first entry of a parcel.
 func (r *runner) unpackRest(ctx context.Context, in *parcel.Reader, m *moved, to *movedTree) (left []string, err error) {
+	defer func() { err = errors.Join(err, to.close()) }()
 	dir, remove, err := r.scratch()
 	if err != nil {
 		return nil, err

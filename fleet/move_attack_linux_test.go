@@ -265,6 +265,7 @@ func TestAMoveOnAFullDisk(t *testing.T) {
 		}
 	})
 	assert.Contains(t, <-problems, "continue what worker one has kept")
+	assert.NoDirExists(t, filepath.Join(two.out, "workspaces", "t0", "1"), "the next start makes another one")
 	remount(t, filepath.Join(two.out, "workspaces"), 0, "size=64m")
 	<-two.second
 	r := two.result(t)
@@ -273,4 +274,50 @@ func TestAMoveOnAFullDisk(t *testing.T) {
 	assert.Len(t, read(t, r.Workspace, "big"), 3<<20)
 	two.Kill()
 	<-two.Done()
+	assert.Equal(t, filepath.Base(r.Workspace)+"\n", output(t, two.out, "ls workspaces/t0"))
+	assert.Len(t, lines(output(t, filepath.Join(filepath.Dir(two.out), "repo"), "git worktree list")), 2)
+}
+
+// stuckFiles are files of which a program reads what is kept for a move only until its workspace is made.
+type stuckFiles struct {
+	queue.Files
+	at    string // the workspace
+	waits chan struct{}
+}
+
+type stuckReader struct {
+	io.ReadCloser
+	stuckFiles
+	ctx context.Context
+}
+
+func (f stuckFiles) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := f.Files.Get(ctx, name)
+	return stuckReader{r, f, ctx}, err
+}
+
+func (r stuckReader) Read(b []byte) (int, error) {
+	if _, err := os.Stat(r.at); err == nil {
+		close(r.waits)
+		<-r.ctx.Done()
+		return 0, r.ctx.Err()
+	}
+	return r.ReadCloser.Read(b[:min(len(b), 512)])
+}
+
+// A program that is ended while it fills a workspace leaves nothing of it.
+func TestAMoveThatIsInterrupted(t *testing.T) {
+	t.Parallel()
+	repo, q, kept := repository(t), memory(), files(t)
+	one, two := mover{stays: true}, mover{out: filepath.Join(t.TempDir(), "out")}
+	one.start(t, "one", repo, q, kept)
+	<-one.second
+	one.Cancel()
+	<-one.Done()
+	stuck := stuckFiles{kept, filepath.Join(two.out, "workspaces", "t0", "1"), make(chan struct{})}
+	two.start(t, "two", repo, q, stuck)
+	<-stuck.waits
+	two.Cancel()
+	<-two.Done()
+	assert.Empty(t, output(t, two.out, "ls workspaces/t0"))
 }

@@ -25,4 +25,5 @@ func TestALinkInPlaceOfAWorkspace(t *testing.T) {
 	require.NoError(t, os.Mkdir(at, 0o700))
 	require.NoError(t, tree.begin(context.Background(), &movedSpace{Kind: movedFiles}, ""))
 	require.NoError(t, tree.end(nil))
+	require.NoError(t, tree.close())
 }

@@ -172,5 +172,13 @@ func (t *movedTree) end(gone []string) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// close ends the filling.
+func (t *movedTree) close() error {
+	if t.root == nil {
+		return nil
+	}
 	return t.root.Close()
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/fleet"
+	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // Setups and teardowns share one cap.
@@ -49,6 +52,34 @@ func TestASetupWithoutAShellOnPath(t *testing.T) { //nolint:paralleltest // it s
 	})
 	require.NoError(t, err)
 	assert.Equal(t, fleet.Accepted, results["t0"].Status, results["t0"].Error)
+}
+
+// A machine that cannot start the Setup now keeps no workspace for each of the tries.
+func TestASetupOnAMachineThatIsShort(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []fleet.WorkspaceKind{fleet.WorkspaceCopy, fleet.WorkspaceWorktree} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			var tries atomic.Int32
+			short := sdk.SpawnThrough(func(c *session.Command) ([]string, func(context.Context) error, error) {
+				if tries.Add(1) == 1 {
+					return nil, nil, &os.PathError{Op: "open", Path: "/dev/null", Err: syscall.EMFILE}
+				}
+				return c.Argv(), nil, nil
+			})
+			results, err := collect(t, fleet.Job{
+				Tasks: tasks(1), Options: backend(), Out: out, CommandSpawner: short, Workspace: &fleet.Workspace{Kind: kind, From: repository(t), Setup: "true"},
+			})
+			require.NoError(t, err)
+			r := results["t0"]
+			assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+			left, err := filepath.Glob(filepath.Join(out, "workspaces", "t0", "*"))
+			require.NoError(t, err)
+			assert.Equal(t, []string{filepath.Join(out, "workspaces", "t0", "2")}, left)
+			assert.Equal(t, r.Workspace, left[0])
+		})
+	}
 }
 
 // The attempt after a Setup that failed does not go on in its workspace.

@@ -225,6 +225,15 @@ func (ws *workspaces) removeSpace(ctx context.Context, w *Workspace, from, dir s
 	return errors.Join(ws.removeGit(ctx, w, from, dir), os.RemoveAll(dir))
 }
 
+// discard removes the workspace that a start has made in which no agent has run. Without it each start on a
+// machine that is short of something, such as space on the disk, would leave one more.
+func (ws *workspaces) discard(ctx context.Context, a *attempt, s space) error {
+	if s.Dir == "" || !a.workspace.owned() {
+		return nil
+	}
+	return ws.removeSpace(context.WithoutCancel(ctx), &a.workspace, ws.fromOf(a), s.Dir)
+}
+
 // clears reports whether there is something to do when a task is over.
 func (w *Workspace) clears() bool { return w.Teardown != "" || w.Remove && w.owned() }
 
