@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -188,21 +187,21 @@ func writtenSince(file string, t time.Time) bool {
 }
 
 // playBatch runs the job to its end.
-func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
+func (s *settings) playBatch(ctx context.Context, p process, c *console) (code int) {
 	job := s.batch.job
-	write, end := func(fleet.Event) {}, func() {}
-	if err := p.unlessEnded(func() (err error) { write, end, err = s.writeEvents(); return err }); err != nil {
-		return c.usage(err)
-	}
-	defer end()
 	hook, err := s.webhook(ctx, p, c)
 	if err != nil {
 		return c.usage(err)
 	}
 	defer hook.wait()
+	events, err := s.openEvents(p, c)
+	if err != nil {
+		return c.usage(err)
+	}
+	defer func() { code = events.close(code) }()
 	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
 	job.OnEvent = func(e fleet.Event) {
-		write(e)
+		events.write(e)
 		progress.event(e)
 		hook.event(e)
 	}
@@ -241,7 +240,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) int {
 		failed = nil // as it was asked to
 	}
 	after := h.Snapshot()
-	code := s.afterAcceptance(c, &after, s.summary(c, h.Progress(), failed, w.signal()))
+	code = s.afterAcceptance(c, &after, s.summary(c, h.Progress(), failed, w.signal()))
 	if job.Sample > 0 && code != exitOutput && code != exitPipe {
 		if err := c.text(s.estimateText(estimate.New(len(job.Tasks), results))); err != nil {
 			return c.outputLost(err)
@@ -268,19 +267,6 @@ func (s *settings) afterAcceptance(c *console, j *fleet.Snapshot, code int) int 
 	}
 	c.note("the command of --on-accept is %s; troupe ctl %s on-accept TASK has it run again", strings.Join(parts, ", "), s.batch.job.Out)
 	return max(code, exitResult)
-}
-
-// writeEvents returns the function that writes events to the file of --events, and closes it.
-func (s *settings) writeEvents() (write func(fleet.Event), end func(), err error) {
-	if s.batch.events == "" {
-		return func(fleet.Event) {}, func() {}, nil
-	}
-	f, err := os.OpenFile(s.batch.events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, nil, &usageError{problem: "--events: " + err.Error()}
-	}
-	e := json.NewEncoder(f)
-	return func(event fleet.Event) { _ = e.Encode(event) }, func() { _ = f.Close() }, nil
 }
 
 // summary prints how the job ended, and returns the exit code.

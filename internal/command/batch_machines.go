@@ -26,7 +26,7 @@ func (s *settings) onMachines() bool {
 }
 
 // batchOnMachines is troupe batch for a job that workers run.
-func batchOnMachines(ctx context.Context, p process, c *console, s *settings) int {
+func batchOnMachines(ctx context.Context, p process, c *console, s *settings) (code int) {
 	if err := errors.Join(s.completeServers(p, "troupe batch --nats")); err != nil {
 		return c.usage(err)
 	}
@@ -60,6 +60,13 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 	if s.batch.dryRun {
 		return c.print(fmt.Sprintf("job %s: %s for %s, a specification of %d bytes for the servers at %s\n", e.Job, shown.Count(e.Tasks, "task"), e.Agent, len(raw), withoutToken(s.machines.servers.URLs)))
 	}
+	var events *eventFile
+	if !s.machines.detach {
+		if events, err = s.openEvents(p, c); err != nil {
+			return c.usage(err)
+		}
+	}
+	defer func() { code = events.close(code) }()
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
 	cluster, err := s.connect(ctx, p)
@@ -77,7 +84,7 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) in
 	if s.machines.detach {
 		return exitOK
 	}
-	return s.follow(ctx, c, cluster, e, spec, hook)
+	return s.follow(ctx, c, cluster, e, spec, hook, events)
 }
 
 // submission reads and checks the job that the arguments say. Its files are made in dir.
@@ -160,7 +167,7 @@ func (s *settings) tellHosts(ctx context.Context, c *console, cluster Cluster, e
 }
 
 // attach takes the results of a job that was submitted before.
-func (s *settings) attach(ctx context.Context, p process, c *console, hook *webhook) int {
+func (s *settings) attach(ctx context.Context, p process, c *console, hook *webhook) (code int) {
 	if len(s.words) > 0 {
 		return c.usage(&usageError{"--attach takes no TASKS: the servers have them", "leave " + s.words[0] + " out"})
 	}
@@ -169,6 +176,11 @@ func (s *settings) attach(ctx context.Context, p process, c *console, hook *webh
 			return c.usage(&usageError{fmt.Sprintf("--%s is for a job that is submitted", g.name), "leave it out: --attach takes results"})
 		}
 	}
+	events, err := s.openEvents(p, c)
+	if err != nil {
+		return c.usage(err)
+	}
+	defer func() { code = events.close(code) }()
 	ctx, stop := untilSignal(ctx, p)
 	defer stop()
 	cluster, err := s.connect(ctx, p)
@@ -190,7 +202,7 @@ func (s *settings) attach(ctx context.Context, p process, c *console, hook *webh
 	}
 	s.batch.job.Out = cmp.Or(s.batch.job.Out, e.Job+".out")
 	s.batch.job.Title, s.batch.job.Command, s.batch.job.Tasks, s.agent = e.Title, spec.Command, spec.Tasks, e.Agent
-	return s.follow(ctx, c, cluster, e, &spec, hook)
+	return s.follow(ctx, c, cluster, e, &spec, hook, events)
 }
 
 // jobNamed is a job of the directory.
@@ -212,7 +224,7 @@ func machinesFailed(c *console, err error) int {
 }
 
 // follow takes the results of a job into --out until it is over. A signal ends that, and the job continues.
-func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification, hook *webhook) int {
+func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e JobEntry, spec *specification, hook *webhook, events *eventFile) int {
 	tasks, files, end, err := cluster.Open(ctx, e)
 	if err != nil {
 		return machinesFailed(c, err)
@@ -224,14 +236,9 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		job.Resume = true
 	}
 	s.batch.job = job
-	write, closeEvents, err := s.writeEvents()
-	if err != nil {
-		return c.usage(err)
-	}
-	defer closeEvents()
 	progress := newProgress(c, s.quiet, len(job.Tasks), job.Out)
 	job.OnEvent = func(e fleet.Event) {
-		write(e)
+		events.write(e)
 		progress.event(e)
 	}
 	h, err := fleet.Start(context.WithoutCancel(ctx), job)

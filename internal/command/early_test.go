@@ -26,7 +26,7 @@ func (r *cutOff) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// A signal ends a batch that reads its tasks. What it has read by then is not all of them.
+// A signal ends a batch that reads its tasks. By then it may have read a part of them.
 func TestSignalWhileTasksAreRead(t *testing.T) {
 	t.Parallel()
 	for sig, want := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
