@@ -88,7 +88,7 @@ func (c *carrier) recordsOf(batch []work) (all []journal.Record) {
 			if !e.folded { // the machine looks at it again once it is written
 				e.result.TextFile, e.result.StructuredFile = c.records.fold(c.hard, e.result, e.number)
 			}
-			add(kindResult, e.id, len(e.result.Attempts), inFiles(e.result))
+			add(kindResult, e.id, len(e.result.Attempts), resultRecord{inFiles(e.result), e.starts, e.base})
 		case parking:
 			add(kindParked, "", 0, parkedRecord{e.until, e.why})
 		case admitting:

@@ -104,6 +104,7 @@ func (c *crashes) legal(t *testing.T, n int, after *journaltest.Disk) {
 	for id, k := range h.tasks {
 		require.LessOrEqual(t, results[id], 1, "after operation %d: results of %s", n, id)
 		require.Equal(t, k.result, small.tasks[id].result, "%s after a compaction", id)
+		require.Equal(t, []int{k.starts, k.base}, []int{small.tasks[id].starts, small.tasks[id].base}, "starts of %s after a compaction", id)
 		if k.result == nil {
 			require.Equal(t, k, small.tasks[id], "%s after a compaction", id)
 			require.LessOrEqual(t, k.starts, 2, id)

@@ -122,10 +122,11 @@ func (h *history) apply(rec *journal.Record) error {
 		k.next = launch{mode: a.Next, session: a.Session, space: a.Space.Dir, turns: a.Turns, why: a.Why}
 		k.space, k.ran = a.Space, max(k.ran, a.Fence)
 	case kindResult:
-		var t TaskResult
-		if err := decode(&t); err != nil {
+		var r resultRecord
+		if err := decode(&r); err != nil {
 			return err
 		}
+		t := r.TaskResult
 		if !t.Status.known() {
 			return fmt.Errorf("the result of task %q has the status %q, which does not exist", rec.Task, t.Status)
 		}
@@ -133,8 +134,26 @@ func (h *history) apply(rec *journal.Record) error {
 		k.runs, k.deaths = false, 0
 		k.open, k.result, k.status, k.tries, k.usage = false, &t, t.Status, t.Attempts, t.Usage
 		k.paid, k.canceled, k.requeued, k.calls = Usage{}, false, t.Requeued, nil
+		k.began(&r)
 	}
 	return nil
+}
+
+// began takes from a result how often its task was started in this directory: a compaction drops the records of the
+// starts, and what is there under their numbers must not be taken for anything else.
+func (n *node) began(r *resultRecord) {
+	n.starts, n.base = max(n.starts, r.Starts), max(n.base, r.Base)
+	if r.Starts > 0 {
+		return
+	}
+	// Older versions did not write that. The attempts of another program have the numbers of its directory.
+	if last := len(r.Attempts) - 1; last >= 0 && r.Worker == "" {
+		n.starts = max(n.starts, r.Attempts[last].Number)
+	}
+	n.starts = max(n.starts, len(r.Attempts))
+	if r.Status == Skipped {
+		n.base = n.starts
+	}
 }
 
 // died takes the end of a host: what it was running then may be what it died of. known is how

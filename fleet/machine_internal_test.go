@@ -46,6 +46,7 @@ type planWorld struct {
 	stopped  bool
 	trace    []string
 	journal  history // of what the effects have written
+	records  []journal.Record
 }
 
 func (w *planWorld) step(in input) {
@@ -107,7 +108,8 @@ func (w *planWorld) write(in input, out []effect) {
 	put := func(kind, task string, attempt int, data any) {
 		raw, err := json.Marshal(data)
 		require.NoError(w.t, err)
-		require.NoError(w.t, w.journal.apply(&journal.Record{Kind: kind, Task: task, Attempt: attempt, Data: raw, At: w.now}))
+		w.records = append(w.records, journal.Record{Kind: kind, Task: task, Attempt: attempt, Data: raw, At: w.now})
+		require.NoError(w.t, w.journal.apply(&w.records[len(w.records)-1]))
 	}
 	if in, ok := in.(added); ok {
 		for i := range in.specs {
@@ -122,7 +124,7 @@ func (w *planWorld) write(in input, out []effect) {
 		case again:
 			put(kindAttempt, e.id, e.number, e.record)
 		case finish:
-			put(kindResult, e.id, len(e.result.Attempts), e.result)
+			put(kindResult, e.id, len(e.result.Attempts), resultRecord{*e.result, e.starts, e.base})
 		case canceling:
 			put(kindCanceled, e.id, 0, struct{}{})
 		case requeued:
@@ -163,6 +165,19 @@ func (w *planWorld) agrees() {
 				require.Equal(w.t, []any{n.next.mode, n.next.session, n.next.turns, n.next.why}, []any{next.mode, next.session, next.turns, next.why}, "how %s goes on", id)
 			}
 		}
+	}
+}
+
+// compacted checks that a journal which was compacted says the same of the tasks.
+func (w *planWorld) compacted() {
+	small := history{tasks: map[string]*node{}}
+	for _, rec := range compact(w.records) {
+		require.NoError(w.t, small.apply(&rec))
+	}
+	for id, n := range w.journal.tasks {
+		k := small.tasks[id]
+		require.Equal(w.t, []int{n.starts, n.base, n.requeued}, []int{k.starts, k.base, k.requeued}, "starts of %s", id)
+		require.Equal(w.t, n.total(), k.total(), "usage of %s", id)
 	}
 }
 
@@ -297,6 +312,7 @@ func play(t *rapid.T, seed uint64) *planWorld {
 	if w.p.stopped == nil {
 		require.Len(t, w.finished, len(all), "each task has its result")
 	}
+	w.compacted()
 	for id, n := range w.starts {
 		require.LessOrEqual(t, n-w.base[id], 6, id)
 	}

@@ -20,7 +20,7 @@ func (m *machine) conclude(n *node, s Status, why string, out []effect) []effect
 		return m.abroad(n, n.foreign, out)
 	}
 	out = m.admit(n, out)
-	e := finish{id: n.id, status: s, why: why}
+	e := finish{id: n.id, status: s, why: why, starts: n.starts, base: n.base}
 	switch end := n.ending; {
 	case end != nil:
 		e.result, e.folded = end.result, true

@@ -204,6 +204,8 @@ type (
 		why    string // if it never ran
 		number int    // of its last attempt
 		result *TaskResult
+		starts int  // of the task, in this directory
+		base   int  // those before it was requeued last
 		folded bool // its long texts are in files
 	}
 	// claim gives the queue the result of a task.

@@ -60,6 +60,11 @@ type (
 		Session    string          `json:"session,omitempty"`
 		Usage      Usage           `json:"usage"` // of the attempt so far
 	}
+	resultRecord struct {
+		TaskResult
+		Starts int `json:"starts,omitempty"` // of the task in this directory
+		Base   int `json:"base,omitempty"`   // those before it was requeued last
+	}
 	attemptRecord struct {
 		Attempt Attempt `json:"attempt"`
 		Counts  bool    `json:"counts"`         // against Job.Attempts

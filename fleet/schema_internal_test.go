@@ -8,7 +8,7 @@ func JournalKinds() map[string]reflect.Type {
 	return map[string]reflect.Type{
 		kindHost: reflect.TypeFor[hostRecord](), kindAdmitted: reflect.TypeFor[admittedRecord](), kindStarting: reflect.TypeFor[startingRecord](),
 		kindTurn: reflect.TypeFor[turnRecord](), kindVerified: reflect.TypeFor[Verdict](), kindAttempt: reflect.TypeFor[attemptRecord](),
-		kindResult: reflect.TypeFor[TaskResult](), kindParked: reflect.TypeFor[parkedRecord](), kindCanceled: empty, kindRequeued: empty,
+		kindResult: reflect.TypeFor[resultRecord](), kindParked: reflect.TypeFor[parkedRecord](), kindCanceled: empty, kindRequeued: empty,
 		kindAsked: reflect.TypeFor[Approval](), kindDecided: reflect.TypeFor[decidedRecord](), kindUsed: reflect.TypeFor[decidedRecord](),
 		kindAccepting: reflect.TypeFor[onAcceptRecord](), kindOnAccept: reflect.TypeFor[onAcceptRecord](), kindRepeat: reflect.TypeFor[onAcceptRecord](),
 	}
