@@ -89,7 +89,9 @@ func (chatBatches) state(data []byte) (*Batch, error) {
 		b.Err = &Error{Class: Invalid, RetryAfter: -1, Message: "the endpoint has refused the batch"}
 		if len(in.Problems.Data) > 0 {
 			b.Err = inStream(in.Problems.Data[0])
-			b.Err.Status = 0
+			if b.Err.Status = 0; b.Err.Class == Server && !itsFault(b.Err.Type) {
+				b.Err.Class = Invalid // it has looked at the file, and did not accept it
+			}
 		}
 		if strings.Contains(b.Err.Type, "limit") { // token_limit_exceeded: others are queued
 			b.Err.Class = Rate

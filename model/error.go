@@ -117,6 +117,8 @@ func words(body []byte) (kind, message string, status int) {
 	var code string
 	if protocol.Unmarshal(s.Code, &code) != nil {
 		_ = protocol.Unmarshal(s.Code, &status) // a number: the HTTP status of the provider behind the server
+	} else if n, err := strconv.Atoi(code); err == nil && len(code) == 3 {
+		code, status = "", n // the same, as a string
 	}
 	if code != "" && (kind == "" || kind == "invalid_request_error" || code == "insufficient_quota") {
 		kind = code // the code says more
@@ -154,12 +156,15 @@ func refusal(resp *http.Response, body []byte) *Error {
 func inStream(body []byte) *Error {
 	e := &Error{Status: http.StatusOK, RetryAfter: -1}
 	var status int
-	e.Type, e.Message, status = words(body)
+	if e.Type, e.Message, status = words(body); status < http.StatusBadRequest || status > 599 {
+		status = 0 // a number of the server's
+	}
 	if e.Message == "" {
 		e.Message = string(body[:min(len(body), maxErrorText)])
 	}
-	if e.Class = classOf(status, e.Type, e.Message); e.Class == Invalid && status == 0 && e.Type == "" {
-		e.Class = Server // it had accepted the request
+	e.Class = classOf(status, e.Type, e.Message)
+	if status == http.StatusRequestTimeout || status == http.StatusConflict { // it may succeed later
+		e.Class = Server
 	}
 	return e
 }
@@ -221,8 +226,35 @@ func classOf(status int, kind, message string) Class {
 		return TooLong
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError: // whatever it calls it: Ollama says api_error
 		return Invalid
-	case status >= http.StatusInternalServerError, kind == "api_error", kind == "server_error", kind == "internal":
+	case status >= http.StatusInternalServerError, itsFault(kind):
+		return Server
+	case status == 0 && !blamesRequest(kind): // it had accepted the request
 		return Server
 	}
 	return Invalid
+}
+
+// itsFault reports whether a kind of error is known to be the provider's fault.
+func itsFault(kind string) bool {
+	switch kind {
+	case "api_error", "server_error", "internal", "internal_error", "internal_server_error", "InternalServerError",
+		"engine_error", "timeout_error", "deadline_exceeded":
+		return true
+	}
+	return false
+}
+
+// blamesRequest reports whether a kind of error says that the request is wrong. Servers have many
+// names for that: invalid_request_error, model_not_found, BadRequestError, failed_precondition.
+func blamesRequest(kind string) bool {
+	kind = strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(kind))
+	for _, part := range []string{
+		"invalid", "notfound", "badrequest", "unsupported", "notsupported", "unprocessable", "validation", "notallowed", "malformed",
+		"failedprecondition", "outofrange", "unimplemented", "alreadyexists", "contentfilter", "contentpolicy", "safety", "moderation",
+	} {
+		if strings.Contains(kind, part) {
+			return true
+		}
+	}
+	return false
 }
