@@ -226,6 +226,9 @@ func (c *command) covered(spec specifier, w *work) (bool, string) {
 	if !c.words[0].bare || !plain(texts[0]) {
 		return false, "the program's name is disguised"
 	}
+	if i := slices.IndexFunc(c.words, func(w word) bool { return w.veiled }); i >= 0 {
+		return false, "a word of it has a line that begins with #, a backslash before a blank or a line's end, or braces with dots: write it as a heredoc, or in quotes"
+	}
 	why = ""
 	for at := range c.runs(texts) {
 		fits, reason := c.fits(s, texts, at, w)
@@ -237,6 +240,11 @@ func (c *command) covered(spec specifier, w *work) (bool, string) {
 	return false, why
 }
 
+// needsQuotes reports whether a character has a meaning in a shell, or in a rule.
+func needsQuotes(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./:@", r)
+}
+
 // fits reports whether a rule is about the words from one of them on.
 func (c *command) fits(s *commandSpec, texts []string, at int, w *work) (bool, string) {
 	if !s.fits(texts[at:], w) {
@@ -245,6 +253,9 @@ func (c *command) fits(s *commandSpec, texts []string, at int, w *work) (bool, s
 	for i := range min(len(s.fixed()), len(texts)-at) {
 		if !c.words[at+i].known {
 			return false, "the shell expands a word of it" // the rule has it as it is
+		}
+		if !c.words[at+i].bare && !strings.ContainsFunc(texts[at+i], needsQuotes) {
+			return false, texts[at+i] + " is in quotes, and the rule is not"
 		}
 	}
 	switch {

@@ -15,8 +15,8 @@
 //
 // Shell commands are parsed, never compared as text. The usual additions to a command that
 // a rule allows stay allowed if they can neither write a file nor run anything: 2>&1,
-// >/dev/null, filters behind a pipe, comments, quoted heredocs, patterns of files. Every
-// other command that the shell would still expand, redirect or substitute is asked about.
+// >/dev/null, filters behind a pipe in their plain forms, comments, quoted heredocs,
+// patterns of files. Every other command that the shell would still expand, redirect or substitute is asked about.
 //
 // A policy sees only the call: its input, and the directory in which it runs. It does not
 // see what a program does when it runs (a Makefile's recipes, a git alias), where a

@@ -43,6 +43,9 @@ func (r *reading) wayOut() string {
 	if asksVersion(r.words) || onlyChecks(r.words) {
 		return ""
 	}
+	if name == "ps" && !r.seen && showsEnvironments(r.words) {
+		return "ps may show the environments of other processes"
+	}
 	if r.usage.free() {
 		if r.seen && !r.usage.is("files", "reads", "prints") && hidden(r.words[1:]) {
 			return name + " may hand its words to a shell"
@@ -116,7 +119,8 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 		}
 	}
 	free = free || does == saysOutput && !strings.Contains(value, "%output") && !strings.HasPrefix(value, "@")
-	odd := isOption(value) && !number(value) || r.usage.is("local") && strings.Contains(value, ":")
+	reversed := strings.HasPrefix(w, "--sort=") // --sort=-size
+	odd := isOption(value) && !number(value) && !reversed || r.usage.is("local") && strings.Contains(value, ":")
 	switch {
 	case does == unknown && i < r.said:
 		return false, r.beyond(i), true
@@ -126,6 +130,30 @@ func (r *reading) option(i int) (valued bool, why string, done bool) {
 		return false, r.unsafe(w + " " + value), true
 	}
 	return valued, "", false
+}
+
+// showsEnvironments reports whether ps may show what other processes have in their
+// environments: by the letter e in a word without a dash, by -E, by a column. A word behind
+// an option with a value is that.
+func showsEnvironments(words []string) bool {
+	for i, w := range words[1:] {
+		before := words[i]
+		dash := strings.HasPrefix(w, "-")
+		switch {
+		case strings.Contains(strings.ToLower(w), "env"):
+			return true
+		case strings.HasPrefix(w, "--"):
+		case dash:
+			if strings.Contains(w, "E") || strings.Contains(w, "a") && strings.Contains(w, "x") && strings.Contains(w, "e") { // -auxe is auxe
+				return true
+			}
+		case i > 0 && strings.HasPrefix(before, "-") && strings.ContainsAny(before[len(before)-1:], "opquCtOgGUsk"),
+			i > 0 && !strings.HasPrefix(before, "-") && strings.ContainsAny(before[len(before)-1:], "oOkUp"):
+		case strings.Contains(w, "e"):
+			return true
+		}
+	}
+	return false
 }
 
 // operand reads a word that is not an option.
@@ -168,7 +196,7 @@ func (r *reading) operand(i int) (why string, done bool) {
 		}
 		return r.command(i, kind), true
 	}
-	if spelled || kind == "script" && i == r.said && r.below || r.fits(kind, w) || kind == "bundle" && i > 1 {
+	if spelled || kind == "script" && i == r.said && r.below || r.fits(kind, w) || kind == "bundle" && i > 1 || kind == "below" && r.seen && strings.HasPrefix(w, "/") {
 		return "", false
 	}
 	return r.unsafe(w), true

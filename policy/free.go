@@ -1,6 +1,9 @@
 package policy
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // needsNoRule reports whether a command beside one that a rule allows needs none: it
 // prints, tests or waits, moves to another of the policy's directories, or filters what
@@ -10,6 +13,9 @@ func (d *decision) needsNoRule(c *command, all *script) bool {
 		return false
 	}
 	words := c.known
+	if slices.ContainsFunc(c.words, func(w word) bool { return w.veiled }) {
+		return false
+	}
 	if words[0] == "xargs" {
 		return d.filtersFiles(words)
 	}
@@ -22,25 +28,39 @@ func (d *decision) needsNoRule(c *command, all *script) bool {
 		to, _ := d.places.absolute(c.here, words[1])
 		return d.isCwd(to) || !all.writes() // what it writes would count from there
 	case u.is("noop"):
-		return (&reading{words: words, said: 1}).wayOut() == ""
-	case !u.is("filter"), (&reading{words: words, said: 1}).wayOut() != "":
+		return sure(u, words) && (&reading{words: words, said: 1}).wayOut() == ""
+	case !u.is("filter"), !sure(u, words), (&reading{words: words, said: 1}).wayOut() != "":
 		return false
 	}
 	f := &form{words: words, name: words[0], family: words[0]}
 	return !slices.ContainsFunc(f.paths(u), func(file string) bool { return file != "-" && !d.mayRead(c.here, file) })
 }
 
-// filtersFiles reports whether xargs does no more than to have grep or wc read files,
-// and a rule allows all of them to be read.
+// filtersFiles reports whether xargs does no more than to print its input, or to have a
+// filter read files, and a rule allows all of them to be read.
 func (d *decision) filtersFiles(words []string) bool {
 	at := 1
-	for at < len(words) && slices.Contains([]string{"-0", "-r", "--null", "--no-run-if-empty"}, words[at]) {
+	for at < len(words) && isOption(words[at]) {
+		switch w := words[at]; {
+		case w == "-n" || w == "-s" || w == "-P" || w == "-L":
+			if at++; at == len(words) || !number(words[at]) {
+				return false
+			}
+		case strings.Trim(w, "-0rtx") != "":
+			return false
+		}
 		at++
 	}
-	if at == len(words) || words[at] != "grep" && words[at] != "wc" {
+	if at == len(words) || !sure(programs()[words[at]], words[at:]) {
 		return false
 	}
-	return slices.ContainsFunc(d.allow, func(r rule) bool { return r.tool == "Read" && r.spec == nil })
+	switch words[at] {
+	case "echo", "printf":
+		return (&reading{words: words[at:], said: 1}).wayOut() == ""
+	case "grep", "egrep", "fgrep", "wc", "head", "tail":
+		return slices.ContainsFunc(d.allow, func(r rule) bool { return r.tool == "Read" && r.spec == nil })
+	}
+	return false
 }
 
 // mayRead reports whether a rule allows a file to be read, by each of its names.

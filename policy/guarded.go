@@ -81,7 +81,10 @@ func (d *decision) guardedWord(c *command) string {
 			continue
 		}
 		removes := f.name == "rm" || f.name == "rmdir"
-		for _, w := range c.words[len(c.known)-len(f.words)+1:] {
+		for i, w := range c.words[len(c.known)-len(f.words)+1:] {
+			if i == 0 && f.name == "sed" && w.known && sureSed([]string{"sed", w.text}) {
+				continue // a script, which names no file
+			}
 			if removes && d.removesAll(c.here, w.text) {
 				return w.text
 			}

@@ -121,7 +121,6 @@ var usualForms = []struct{ script, why string }{
 	{"<<<x %s", "the same before the command"},
 	{"! %s", "the result is negated"},
 	{"time %s", "it is measured"},
-	{"time -p %s", "the same"},
 	{"timeout 5 %s", "it is ended after five seconds"},
 	{"xargs %s", "grep and wc get more files"},
 	{"%s !*", "a pattern of files"},

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,7 +105,11 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 			}
 		case *syntax.CallExpr:
 			if len(node.Args) > 0 {
-				p.commands = append(p.commands, readCommand(node))
+				c := readCommand(node)
+				for i, arg := range node.Args {
+					c.words[i].veiled = c.words[i].veiled || slices.ContainsFunc(arg.Parts, func(part syntax.WordPart) bool { return continued(part, text) })
+				}
+				p.commands = append(p.commands, c)
 			}
 			for _, arg := range node.Args {
 				seen[arg] = true
@@ -154,6 +160,16 @@ func (d *decision) parse(text string, depth int) (p parsed) {
 	return p
 }
 
+// continued reports whether a text in double quotes has a line that a backslash continues,
+// which the parser takes out.
+func continued(part syntax.WordPart, script string) bool {
+	quoted, is := part.(*syntax.DblQuoted)
+	if !is || quoted.End().Offset() > uint(len(script)) {
+		return false
+	}
+	return strings.Contains(script[quoted.Pos().Offset():quoted.End().Offset()], "\\\n")
+}
+
 // unseen finds characters that a reader would take for something else. Shells
 // disagree on which of them separate words.
 func unseen(text string) string {
@@ -200,7 +216,16 @@ type word struct {
 	// files; status when all that it changes is $?.
 	glob, status bool
 	coded        bool // it has characters by their numbers, as in $'\x65'
+	// veiled is set when the agent is not sure where the word ends, or what the shell makes of
+	// it: a quoted text with a line that begins with #, or one that a backslash continues, a
+	// blank behind a backslash, braces with dots. [observed]
+	veiled bool
 }
+
+var (
+	veiledBare = regexp.MustCompile(`\\[ \t]|\{.*(,|\.\.)|(,|\.\.).*\{`)
+	veiledText = regexp.MustCompile(`\n[ \t]*#|\\\n`)
+)
 
 // odd reports whether a word may become anything.
 func (w word) odd() bool { return !w.known && !w.glob }
@@ -250,6 +275,7 @@ func readWord(w *syntax.Word) word {
 			first := i == 0 && b.Len() == 0
 			text, ok := literal(part.Value, first)
 			out.bare = out.bare && text == part.Value
+			out.veiled = out.veiled || veiledBare.MatchString(part.Value)
 			glob := out.glob
 			add(text, ok)
 			if _, plain := literal(strings.NewReplacer("*", "x", "?", "x", "[", "x").Replace(part.Value), first); plain {
@@ -258,6 +284,7 @@ func readWord(w *syntax.Word) word {
 		case *syntax.SglQuoted:
 			out.bare = false
 			out.coded = out.coded || part.Dollar && strings.Contains(part.Value, `\`)
+			out.veiled = out.veiled || veiledText.MatchString(part.Value)
 			add(part.Value, !part.Dollar)
 		case *syntax.DblQuoted:
 			out.bare = false
@@ -265,7 +292,13 @@ func readWord(w *syntax.Word) word {
 			for j, inner := range part.Parts {
 				switch inner := inner.(type) {
 				case *syntax.Lit:
-					add(quotedLiteral(inner.Value))
+					raw, dollar := inner.Value, ""
+					if j == len(part.Parts)-1 && strings.HasSuffix(raw, "$") && !strings.HasSuffix(raw, `\$`) {
+						raw, dollar = raw[:len(raw)-1], "$" // at the end of a text it is a letter
+					}
+					text, ok := quotedLiteral(raw)
+					add(text+dollar, ok)
+					out.veiled = out.veiled || veiledText.MatchString(inner.Value)
 				case *syntax.ParamExp:
 					expand(inner, i+j == 0)
 				case *syntax.CmdSubst:

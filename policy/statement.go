@@ -44,7 +44,7 @@ func (p *parsed) oddity(s *syntax.Stmt) string {
 		}
 		return "it has a pipe of another kind"
 	case *syntax.TimeClause:
-		if c.Stmt != nil {
+		if c.Stmt != nil && !c.PosixFormat {
 			return p.oddity(c.Stmt)
 		}
 	case *syntax.IfClause:

@@ -90,7 +90,7 @@ func readPrograms(table string) (map[string]*usage, error) {
 			at = inside(at, names)
 		}
 		for _, node := range at {
-			node.options, node.operands, node.traits = u.options, u.operands, u.traits
+			node.options, node.operands, node.traits, node.sure = u.options, u.operands, u.traits, u.sure
 		}
 	}
 	return root.inner, nil
@@ -143,6 +143,13 @@ func (u *usage) set(a attribute) error {
 		return u.allow(a, saysOutput)
 	case "script-options":
 		return u.allow(a, givesScript)
+	case "sure-options":
+		u.sure = map[string]string{}
+		for _, text := range a.values {
+			name := strings.TrimRight(text, "=?#")
+			u.sure[name] = text[len(name):]
+		}
+		return nil
 	}
 	return fmt.Errorf("there is no attribute %q", a.name)
 }

@@ -11,6 +11,7 @@ type usage struct {
 	operands []string
 	inner    map[string]*usage // words with their own section
 	traits   []string
+	sure     map[string]string // options of a filter that the agent is sure about, with their forms
 }
 
 type option struct {

@@ -39,8 +39,8 @@ func (d *decision) outside(c *command) string {
 			return f.words[0] + " with options" // which may say where to
 		}
 		for _, w := range f.paths(u) {
-			if !d.within(c.here, w) {
-				return w
+			if !d.within(c.here, w) || strings.ContainsAny(w, "$`") && slices.Contains([]string{"cat", "head", "tail", "wc", "ls"}, f.name) {
+				return w // the agent takes the latter for an expansion
 			}
 		}
 	}
@@ -58,7 +58,10 @@ func (f *form) paths(u *usage) []string {
 		skip = 1
 	}
 	operands := 0
-	for _, w := range f.words[1:] {
+	for i, w := range f.words[1:] {
+		if f.words[i] == "-e" && u.is("pattern") {
+			continue // a pattern, or a script
+		}
 		if strings.HasPrefix(w, "-") && w != "-" {
 			if value := attached(w); value != "" && value != "/" { // cut -d/
 				all = append(all, value)
