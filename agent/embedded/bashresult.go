@@ -54,10 +54,10 @@ func (r *run) result(c *command, status session.ExitStatus, err error) agent.Too
 		structured["returnCodeInterpretation"] = meaning
 	}
 	if m := imageURL.FindStringSubmatch(text); m != nil {
-		structured["stdout"], structured["isImage"] = text, true
-		return agent.ToolResult{Structured: structured, Content: []any{agent.Object{
-			"type": "image", "source": agent.Object{"type": "base64", "media_type": m[1], "data": m[2]},
-		}}}
+		if image := (inlined{Media: m[1], Data: m[2]}).block(); image["type"] == "image" {
+			structured["stdout"], structured["isImage"] = text, true
+			return agent.ToolResult{Structured: structured, Content: []any{image}}
+		}
 	}
 	if len(shown) < len(text) {
 		path, err := h.persist(out)

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/agent-troupe/troupe/agent"
 	"github.com/agent-troupe/troupe/model"
@@ -40,9 +41,9 @@ func (h *hands) takes(kind model.BlockKind) bool {
 
 // notTaken is what the model reads of a file that it cannot be shown; "": it can.
 func (h *hands) notTaken(kind model.BlockKind, path string, size int) string {
-	what, limit, advice := "images", maxImage, "Make it smaller with a command."
+	what, limit, advice := "images", mostOf(kind), "Make it smaller with a command."
 	if kind == model.Document {
-		what, limit, advice = "PDF files", maxPDF, "Split it, or take its text out, with a command such as pdftotext."
+		what, advice = "PDF files", "Split it, or take its text out, with a command such as pdftotext."
 	}
 	switch {
 	case !h.takes(kind) && kind == model.Document:
@@ -58,31 +59,40 @@ func (h *hands) notTaken(kind model.BlockKind, path string, size int) string {
 // picture is a block of an image or a PDF file; nil if it is neither, or the model does not take it.
 func (h *hands) picture(media string, content []byte) *model.Block {
 	kind := model.Image
-	switch media {
-	case "application/pdf":
+	switch {
+	case media == "application/pdf":
 		kind = model.Document
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-	default:
+	case !slices.Contains(imageKinds(), media):
 		return nil
 	}
 	if h.notTaken(kind, "", len(content)) != "" {
 		return nil
 	}
-	source, _ := json.Marshal(agent.Object{"type": "base64", "media_type": media, "data": base64.StdEncoding.EncodeToString(content)}) // texts
+	e := inlined{Type: "base64", Media: media, Data: base64.StdEncoding.EncodeToString(content)}
+	if e.refused(kind) != "" {
+		return nil
+	}
+	source, _ := json.Marshal(e) // texts
 	return &model.Block{Kind: kind, Content: source}
 }
 
-// fit is a block as the model takes it: what it does not take is a text that says so.
+// fit is a block as the model takes it: a text stands in place of what it does not take, and of what
+// the API would refuse with each later request. It runs once for each block that joins the conversation.
 func (l *log) fit(b model.Block) model.Block {
-	out := func(kind model.BlockKind) (string, bool) {
-		if l.takes == nil || kind != model.Image && kind != model.Document || l.takes(kind) {
-			return "", false
-		}
-		return "[" + map[model.BlockKind]string{model.Image: "An image", model.Document: "A document"}[kind] + " was left out: this model does not take it.]", true
-	}
 	if b.Kind != model.ToolResult {
-		if left, is := out(b.Kind); is && !isText(b.Content) {
-			return text(left)
+		if b.Kind != model.Image && b.Kind != model.Document {
+			return b
+		}
+		var e inlined
+		_ = protocol.Unmarshal(b.Content, &e) // else it has no source
+		switch why, mended := l.misfit(b.Kind, &e); {
+		case why != "":
+			return text(leftOutFor(b.Kind, why))
+		case mended:
+			b.Content, _ = json.Marshal(e) // texts
+			if b.Raw != nil {
+				b.Raw = withSource(b.Raw, &e)
+			}
 		}
 		return b
 	}
@@ -94,20 +104,38 @@ func (l *log) fit(b model.Block) model.Block {
 	for i, raw := range list {
 		var one struct {
 			Type   model.BlockKind `json:"type"`
-			Source json.RawMessage `json:"source"`
+			Source inlined         `json:"source"`
 		}
-		if protocol.Unmarshal(raw, &one) != nil {
+		_ = protocol.Unmarshal(raw, &one) // else it has no source
+		if one.Type != model.Image && one.Type != model.Document {
 			continue
 		}
-		if left, is := out(one.Type); is && !isText(one.Source) {
-			list[i], _ = json.Marshal(agent.Object{"type": "text", "text": left}) // texts
+		switch why, mended := l.misfit(one.Type, &one.Source); {
+		case why != "":
+			list[i], _ = json.Marshal(agent.Object{"type": "text", "text": leftOutFor(one.Type, why)}) // texts
 			changed = true
+		case mended:
+			list[i], changed = withSource(raw, &one.Source), true
 		}
 	}
 	if changed {
 		b.Content, _ = json.Marshal(list) // each is JSON
 	}
 	return b
+}
+
+// misfit says why an image or a document cannot be in the conversation; "": it can, and mended says
+// whether the source had to be put right.
+func (l *log) misfit(kind model.BlockKind, e *inlined) (why string, mended bool) {
+	if e.Type == "text" { // of a document, which every model reads
+		return "", false
+	}
+	if l.takes != nil && !l.takes(kind) {
+		return "this model does not take it", false
+	}
+	before := *e
+	why = e.refused(kind)
+	return why, before != *e
 }
 
 // isText reports whether the source of a document is text, which every model reads.

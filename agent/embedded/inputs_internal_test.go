@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"image"
 	"image/png"
@@ -69,10 +70,10 @@ func TestFilesThatAModelTakes(t *testing.T) {
 func TestWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	l := &log{codec: model.NewAnthropic(model.AnthropicConfig{}).Codec(), takes: func(model.BlockKind) bool { return false }}
+	png := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString([]byte(pngOf(t, 1, 1))) + `"}}`
 	const (
-		png  = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}`
 		note = `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"},"title":"T"}`
-		pdf  = `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA=="}}`
+		pdf  = `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"}}`
 	)
 	l.said(blocksOf(json.RawMessage(`[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"a"},` + png + `,` + note + `]},` + png + `,` + pdf + `,` + note + `,{"type":"text","text":"see"}]`)))
 	assert.JSONEq(t, `{"role":"user","content":[

@@ -133,7 +133,11 @@ func (h *hands) blocksMCP(ctx context.Context, server string, blocks []mcpBlock)
 		case b.Type == "text":
 			say("%s", b.Text)
 		case b.Type == "image" && slices.Contains(imageKinds(), b.MIMEType):
-			out = append(out, agent.Object{"type": "image", "source": agent.Object{"type": "base64", "media_type": b.MIMEType, "data": b.Data}})
+			if shown := (inlined{Media: b.MIMEType, Data: b.Data}).block(); shown["type"] == "text" {
+				say("%s", shown["text"])
+			} else {
+				out = append(out, shown)
+			}
 			err = save("Image", b.Data, b.MIMEType)
 		case b.Type == "image":
 			err = save("Image", b.Data, b.MIMEType)
@@ -168,9 +172,6 @@ func (h *hands) blocksMCP(ctx context.Context, server string, blocks []mcpBlock)
 	}
 	return agent.ToolResult{Content: short, Structured: short}, nil
 }
-
-// imageKinds are the images that the API takes.
-func imageKinds() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
 // briefMCP is a text, or what the model reads of one that is too long: where it is saved.
 func (h *hands) briefMCP(ctx context.Context, text string) (string, error) {

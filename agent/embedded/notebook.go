@@ -182,7 +182,7 @@ func (o *printed) shown() (structured agent.Object, image any) {
 			if data, there := o.Data[kind]; there {
 				clean := strings.Join(strings.FieldsFunc(data.text, unicode.IsSpace), "")
 				structured["image"] = agent.Object{"image_data": clean, "media_type": kind}
-				return structured, agent.Object{"type": "image", "source": agent.Object{"type": "base64", "data": clean, "media_type": kind}}
+				return structured, inlined{Media: kind, Data: clean}.block()
 			}
 		}
 	}

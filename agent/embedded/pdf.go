@@ -162,9 +162,7 @@ func (h *hands) pageImages(dir, path string) (blocks []any, problem string, err 
 		if err != nil {
 			return nil, "", err
 		}
-		blocks = append(blocks, agent.Object{"type": "image", "source": agent.Object{
-			"type": "base64", "data": base64.StdEncoding.EncodeToString(content), "media_type": "image/jpeg",
-		}})
+		blocks = append(blocks, inlined{Media: "image/jpeg", Data: base64.StdEncoding.EncodeToString(content)}.block())
 	}
 	return blocks, "", nil
 }

@@ -3,11 +3,6 @@ package embedded
 import (
 	"bytes"
 	"encoding/base64"
-	"image"
-	_ "image/gif"  // for their sizes
-	_ "image/jpeg" // ditto
-	_ "image/png"  // ditto
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,16 +54,12 @@ func (h *hands) imageResult(path string, content []byte) agent.ToolResult {
 	if problem := h.notTaken(model.Image, path, len(content)); problem != "" {
 		return failure("%s", problem)
 	}
-	found := http.DetectContentType(content)
-	if !strings.HasPrefix(found, "image/") || imageKind("x."+strings.TrimPrefix(found, "image/")) == "" {
+	found, c, err := imageHeader(bytes.NewReader(content))
+	if found == "" {
 		return failure("File has an image extension but its content is not a valid PNG/JPEG/GIF/WebP. Detected: unrecognized bytes (hex: % x). This usually means a download saved an error/login page instead of the image. Use `file \"%s\"` to confirm, or read it as text with Bash (e.g. `head -c 500`).", content[:min(len(content), 8)], path)
 	}
 	data := base64.StdEncoding.EncodeToString(content)
 	about := agent.Object{"base64": data, "type": found, "originalSize": len(content)}
-	c, _, err := image.DecodeConfig(bytes.NewReader(content))
-	if found == "image/webp" {
-		c, err = webpConfig(content)
-	}
 	if err != nil {
 		return failure("%s", noSize)
 	}
@@ -83,29 +74,3 @@ func (h *hands) imageResult(path string, content []byte) agent.ToolResult {
 }
 
 const noSize = "Unable to resize image — image processing is unavailable and dimensions could not be read from the file header. Please convert the image to PNG, JPEG, GIF, or WebP."
-
-// webpConfig reads the size of an image from its header, as of RFC 9649.
-func webpConfig(b []byte) (c image.Config, err error) {
-	const begin = 20 // of the first chunk's data
-	le := func(at, bytes int) (n int) {
-		for i := range bytes {
-			n |= int(b[at+i]) << (8 * i)
-		}
-		return n
-	}
-	if len(b) < begin+10 {
-		return c, image.ErrFormat
-	}
-	switch kind := string(b[12:16]); {
-	case kind == "VP8X":
-		c.Width, c.Height = 1+le(begin+4, 3), 1+le(begin+7, 3)
-	case kind == "VP8L" && b[begin] == 0x2f:
-		bits := le(begin+1, 4)
-		c.Width, c.Height = 1+bits&0x3fff, 1+bits>>14&0x3fff
-	case kind == "VP8 " && string(b[begin+3:begin+6]) == "\x9d\x01\x2a":
-		c.Width, c.Height = le(begin+6, 2)&0x3fff, le(begin+8, 2)&0x3fff
-	default:
-		return c, image.ErrFormat
-	}
-	return c, nil
-}
