@@ -246,7 +246,7 @@ func (c *Client) call(ctx context.Context, method, path, kind string, parts [][]
 		first, _ := body() // it never fails
 		req, err := http.NewRequestWithContext(ctx, method, at.url, first)
 		if err != nil {
-			return &Error{Class: Invalid, RetryAfter: -1, Err: err}
+			return at.noRequest(err)
 		}
 		if len(parts) == 0 {
 			req.Body = http.NoBody

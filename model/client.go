@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -248,7 +249,7 @@ func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) 
 	case "text/event-stream", "": // some servers leave it out
 		return x.stream(resp.Body, d)
 	}
-	return broken("the endpoint answered with %s in place of a stream of events: is %s the API's URL?", kind, x.client.url)
+	return broken("the endpoint answered with %s in place of a stream of events: is %s the API's URL?", kind, x.client.Endpoint())
 }
 
 func (x *exchange) post(ctx context.Context, accept string, parts [][]byte) (*http.Response, error) {
@@ -256,7 +257,7 @@ func (x *exchange) post(ctx context.Context, accept string, parts [][]byte) (*ht
 	first, _ := body() // it never fails
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.client.url, first)
 	if err != nil {
-		return nil, &Error{Class: Invalid, RetryAfter: -1, Err: err}
+		return nil, x.client.noRequest(err)
 	}
 	for _, b := range parts {
 		req.ContentLength += int64(len(b))
@@ -270,9 +271,21 @@ func (x *exchange) post(ctx context.Context, accept string, parts [][]byte) (*ht
 func (x *exchange) get(ctx context.Context, accept string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.client.url, http.NoBody)
 	if err != nil {
-		return nil, &Error{Class: Invalid, RetryAfter: -1, Err: err}
+		return nil, x.client.noRequest(err)
 	}
 	return x.send(req, accept)
+}
+
+// noRequest is the error of a request that cannot be made. That of the URL's parser has the URL in
+// it, with a password, or a part of one.
+func (c *Client) noRequest(err error) *Error {
+	if wrong, ok := errors.AsType[*url.Error](err); ok {
+		if err = wrong.Err; strings.Contains(c.url, "@") {
+			err = errors.New("it has an @, so it is not shown: a name or a password in it must be escaped")
+		}
+		err = fmt.Errorf("the API's URL cannot be read: %w", err)
+	}
+	return &Error{Class: Invalid, RetryAfter: -1, Err: err}
 }
 
 func (x *exchange) send(req *http.Request, accept string) (*http.Response, error) {

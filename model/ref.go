@@ -48,7 +48,7 @@ func ParseRef(s string) (Ref, error) {
 		case api == openai:
 			return Ref{API: openai, URL: OpenAIURL, Model: name}, nil
 		}
-		return bad(fmt.Sprintf("no provider is called %q", api))
+		return bad(fmt.Sprintf("no provider is called %q", redacted(api)))
 	}
 	r := Ref{API: openai}
 	rest := s
@@ -81,12 +81,17 @@ func ParseRef(s string) (Ref, error) {
 
 // redacted is s without a password.
 func redacted(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		head, _, _ := strings.Cut(s, "://")
+	head, _, found := strings.Cut(s, "://")
+	switch u, err := url.Parse(s); {
+	case !found && strings.Contains(s, "@"): // the scheme was forgotten
+		return "…"
+	case !found:
+		return s
+	case err != nil || u.Opaque != "":
 		return head + "://…"
+	default:
+		return u.Redacted()
 	}
-	return u.Redacted()
 }
 
 // String is the name that [ParseRef] reads.
