@@ -30,8 +30,19 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	if s.machines.lease > 0 || s.machines.labels != nil || s.machines.move || s.gave("account") {
 		return c.usage(&usageError{"--lease, --account, --move and --host-label are for a job of many machines", "add --nats URL"})
 	}
+	if err := p.unlessEnded(func() error { return s.askedFor(p) }); err != nil {
+		return c.usage(err)
+	}
+	defer s.removeDemonstration()
+	if err := s.placeDemonstrations(p.getenv); err != nil {
+		c.note("%v", err)
+		return exitStart
+	}
+	s.tellDemonstration(p.getenv, c)
+	s.tellEndpoint(c)
+	s.allow(c)
 	var plan string
-	if err := p.unlessEnded(func() (err error) { plan, err = s.prepareBatch(ctx, p, c); return err }); err != nil {
+	if err := p.unlessEnded(func() (err error) { plan, err = s.checkAll(ctx, p, c); return err }); err != nil {
 		return c.usage(err)
 	}
 	job := &s.batch.job
@@ -39,6 +50,9 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 		if code := c.print(plan); code != exitOK || job.Sample == 0 {
 			return code
 		}
+	}
+	if err := s.makeOut(); err != nil {
+		return c.usage(err)
 	}
 	rt, err := runtime.New(runtime.Config{StateDir: job.StateDir(), Admission: s.batch.admission, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -59,25 +73,21 @@ func batchCommand(ctx context.Context, p process, c *console, s *settings) int {
 	return s.playBatch(ctx, p, c)
 }
 
-// prepareBatch reads and checks all that the arguments name, and says what would be done.
-func (s *settings) prepareBatch(ctx context.Context, p process, c *console) (plan string, err error) {
+// askedFor reads what the arguments name.
+func (s *settings) askedFor(p process) error {
 	if err := s.completeBatch(); err != nil {
-		return "", err
+		return err
 	}
-	job := &s.batch.job
-	job.Command = typed(p.args[1:])
+	s.batch.job.Command = typed(p.args[1:])
 	if err := s.readBatch(p); err != nil {
-		return "", &usageError{problem: err.Error()}
+		return &usageError{problem: err.Error()}
 	}
-	if err := s.chooseAgent(p.getenv); err != nil {
-		return "", err
-	}
-	if err := s.placeDemonstrations(p.getenv); err != nil {
-		return "", &startFailure{err}
-	}
-	s.tellDemonstration(p.getenv, c)
-	s.tellEndpoint(c)
-	s.allow(c)
+	return s.chooseAgent(p.getenv)
+}
+
+// checkAll finds the mistakes that can be found before anything is made, and says what would be done.
+func (s *settings) checkAll(ctx context.Context, p process, c *console) (plan string, err error) {
+	job := &s.batch.job
 	job.Options = &s.opts
 	if s.batch.admission, err = s.admit(); err != nil {
 		return "", err
@@ -91,7 +101,27 @@ func (s *settings) prepareBatch(ctx context.Context, p process, c *console) (pla
 	if s.asJSON && (s.batch.dryRun || job.Sample > 0) {
 		return "", &usageError{"--json is for the summary of a whole job", "leave it out with --dry-run and --estimate"}
 	}
-	return plan, nil
+	if _, err := s.webhook(ctx, p, c); err != nil {
+		return "", err
+	}
+	return plan, s.checkEvents()
+}
+
+// makeOut makes the directory of the job.
+func (s *settings) makeOut() error {
+	if err := os.MkdirAll(s.batch.job.Out, 0o700); err != nil {
+		return &usageError{"--out: " + err.Error(), "give a directory that can be written"}
+	}
+	return nil
+}
+
+// notStarted says why a job does not start. Other tasks than those of the journal are a mistake in the arguments.
+func notStarted(c *console, err error) int {
+	if errors.Is(err, fleet.ErrOtherTasks) {
+		return c.usage(err)
+	}
+	c.note("%v", err)
+	return exitStart
 }
 
 // readBatch reads the tasks.
@@ -210,8 +240,7 @@ func (s *settings) playBatch(ctx context.Context, p process, c *console) (code i
 	}
 	h, err := fleet.Start(ctx, job)
 	if err != nil {
-		c.note("%v", err)
-		return exitStart
+		return notStarted(c, err)
 	}
 	progress.begin(h)
 	defer s.openControl(c, h)()

@@ -2,7 +2,11 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/agent-troupe/troupe/fleet"
@@ -15,6 +19,24 @@ type eventFile struct {
 
 	mu   sync.Mutex
 	lost bool // an event could not be written; a reader of the file would not see the gap, so that none follows
+}
+
+// checkEvents finds a mistake in --events without making the file.
+func (s *settings) checkEvents() error {
+	name := s.batch.events
+	if name == "" {
+		return nil
+	}
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(name))
+	} else if err == nil && st.IsDir() {
+		err = fmt.Errorf("%s is a directory", name)
+	}
+	if err != nil {
+		return &usageError{problem: "--events: " + err.Error()}
+	}
+	return nil
 }
 
 // openEvents opens the file of --events.

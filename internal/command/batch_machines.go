@@ -56,12 +56,18 @@ func batchOnMachines(ctx context.Context, p process, c *console, s *settings) (c
 	if err != nil {
 		return c.usage(&usageError{problem: err.Error()})
 	}
+	if err := s.checkEvents(); err != nil {
+		return c.usage(err)
+	}
 	e := s.entry(spec)
 	if s.batch.dryRun {
 		return c.print(fmt.Sprintf("job %s: %s for %s, a specification of %d bytes for the servers at %s\n", e.Job, shown.Count(e.Tasks, "task"), e.Agent, len(raw), withoutToken(s.machines.servers.URLs)))
 	}
 	var events *eventFile
 	if !s.machines.detach {
+		if err := s.makeOut(); err != nil {
+			return c.usage(err)
+		}
 		if events, err = s.openEvents(p, c); err != nil {
 			return c.usage(err)
 		}
@@ -241,10 +247,12 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		events.write(e)
 		progress.event(e)
 	}
+	if err := s.makeOut(); err != nil {
+		return c.usage(err)
+	}
 	h, err := fleet.Start(context.WithoutCancel(ctx), job)
 	if err != nil {
-		c.note("%v", err)
-		return exitStart
+		return notStarted(c, err)
 	}
 	progress.begin(h)
 	defer s.openControl(c, h)()
@@ -274,7 +282,7 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 	} else if failed == nil {
 		s.over(ctx, c, cluster, e.Job)
 	}
-	return s.summary(c, h.Progress(), failed, nil)
+	return s.summary(c, h.Progress(), failed, signalOf(ctx))
 }
 
 // over says in the directory that a job is over, for troupe jobs and for workers that come. Without that

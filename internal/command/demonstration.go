@@ -17,6 +17,7 @@ type demonstration struct {
 	why    string // it was not asked for by its name; "": it was
 	where  string // it works
 	other  string // what becomes of calls that its rules do not allow
+	made   string // the temporary directory that this run has made; "": none
 	verify bool   // the job has the check of its project as its verifier
 }
 
@@ -48,6 +49,7 @@ func (s *settings) placeDemonstration(getenv func(string) string, c *console) er
 		if dir, err = temporary(getenv); err != nil {
 			return err
 		}
+		s.demo.made = dir
 	}
 	s.demo.where, s.opts.Cwd = dir, dir
 	s.opts.Backend = demo.New(demo.Config{InCwd: true})
@@ -61,6 +63,13 @@ func temporary(getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("the demonstration needs a temporary directory: %w; set TMPDIR to a directory that can be written", err)
 	}
 	return dir, nil
+}
+
+// removeDemonstration removes the directory that this run has made, of which nothing is needed any more.
+func (s *settings) removeDemonstration() {
+	if s.demo != nil && s.demo.made != "" {
+		_ = os.RemoveAll(s.demo.made) // a temporary one
+	}
 }
 
 // placeDemonstrations has the tasks of a job work in copies: of the demonstration's project,
@@ -86,6 +95,7 @@ func (s *settings) placeDemonstrations(getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
+	s.demo.made = dir
 	s.demo.where, s.opts.Cwd = "a copy of "+dir+" for each task, in "+filepath.Join(job.Out, "workspaces"), dir
 	job.Workspace = &fleet.Workspace{Kind: fleet.WorkspaceCopy, From: dir, Setup: demo.Setup}
 	if job.Verify == nil && !slices.ContainsFunc(job.Tasks, func(t fleet.Task) bool { return t.Verify != nil }) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -53,19 +54,31 @@ type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
+// signaled is why the context of untilSignal has ended.
+type signaled struct{ os.Signal }
+
+func (s signaled) Error() string { return "a signal: " + s.String() }
+
+// signalOf is the signal that has ended the context, or nil.
+func signalOf(ctx context.Context) os.Signal {
+	var by signaled
+	_ = errors.As(context.Cause(ctx), &by)
+	return by.Signal
+}
+
 // untilSignal returns a context that ends with the first signal.
 func untilSignal(ctx context.Context, p process) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		select {
-		case <-p.signals:
-			cancel()
+		case sig := <-p.signals:
+			cancel(signaled{sig})
 		case <-ctx.Done():
 		}
 	})
 	return ctx, func() {
-		cancel()
+		cancel(nil)
 		watching.Wait()
 	}
 }

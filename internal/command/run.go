@@ -32,13 +32,18 @@ func runCommand(ctx context.Context, p process, c *console, s *settings) int {
 
 // perform runs a session to its end and returns the exit code. prepare sets how it
 // is played.
-func perform(ctx context.Context, p process, c *console, s *settings, prepare func(*runner, *decider)) int {
+func perform(ctx context.Context, p process, c *console, s *settings, prepare func(*runner, *decider)) (code int) {
 	if err := s.chooseAgent(p.getenv); err != nil {
 		return c.usage(err)
 	}
 	if err := s.completeResume(ctx); err != nil {
 		return c.usage(err)
 	}
+	defer func() {
+		if code == exitUsage { // nothing was started
+			s.removeDemonstration()
+		}
+	}()
 	if err := s.placeDemonstration(p.getenv, c); err != nil {
 		c.note("%v", err)
 		return exitStart
@@ -69,7 +74,7 @@ func perform(ctx context.Context, p process, c *console, s *settings, prepare fu
 	if rt.Shutdown(over) == nil {
 		events.finish(over)
 	}
-	code := o.code()
+	code = o.code()
 	if code != exitOK && code != exitPipe && !o.reported() { // a program upstream of head ends without a word
 		c.note("%s", o.why())
 	}
