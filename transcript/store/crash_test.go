@@ -74,6 +74,46 @@ func TestALossOfPower(t *testing.T) {
 	require.Greater(t, states, 100)
 }
 
+// An entry that is appended after the session was deleted is durable as well, whether this store or
+// another program has deleted it.
+func TestALossOfPowerAfterADelete(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]bool{"this store": false, "another program": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, k := range []session.StoreKey{key, {Project: key.Project, Session: key.Session, Subpath: "subagents/agent-1"}} {
+				root, disk := t.TempDir(), new(journaltest.Disk)
+				files, err := disk.Files(root)
+				require.NoError(t, err)
+				s := store.NewDir(root)
+				s.Files = files
+				deletes := s
+				if other {
+					deletes = store.NewDir(root)
+					deletes.Files = files
+				}
+				require.NoError(t, s.Append(t.Context(), k, []json.RawMessage{json.RawMessage(`{"uuid":"1"}`), json.RawMessage(`{"uuid":"2"}`)}))
+				require.NoError(t, deletes.Delete(t.Context(), k))
+				require.NoError(t, s.Append(t.Context(), k, []json.RawMessage{json.RawMessage(`{"uuid":"3"}`)}))
+				done, states := disk.Ops(), 0
+				for n, left := range disk.Crashes() {
+					if n != done {
+						continue
+					}
+					states++
+					var all []string
+					for e, err := range after(t, left).Load(t.Context(), k) {
+						require.NoError(t, err)
+						all = append(all, string(e))
+					}
+					require.Equal(t, []string{`{"uuid":"3"}`}, all)
+				}
+				require.Positive(t, states)
+			}
+		})
+	}
+}
+
 // Each operation fails once: what the store had said stays, nothing else is left, and the
 // next try works.
 func TestADiskThatFails(t *testing.T) {

@@ -139,6 +139,9 @@ func (l *log) write(ctx context.Context, files session.Files, to session.FileWri
 	if err != nil {
 		return err
 	}
+	if n := info.Size(); n == 0 || n < l.size { // it was deleted meanwhile, and this is another file of that name
+		l.named = false
+	}
 	if info.Size() != l.size { // it is new, or another program has written
 		l.seen = make(map[string]struct{})
 		for entry, err := range lines(ctx, f) {
