@@ -49,7 +49,11 @@ func (m *machine) keep(n *node, in *ended) {
 		return
 	}
 	n.spent = Usage{}
-	n.usage.add(in.usage)
+	if n.asked == steerRequeue { // the task begins anew, with its whole budget
+		n.paid.add(in.usage)
+	} else {
+		n.usage.add(in.usage)
+	}
 	m.usage.add(in.usage)
 	a := in.left
 	if a == nil {

@@ -118,7 +118,12 @@ func (h *history) apply(rec *journal.Record) error {
 		if a.Free {
 			k.free++
 		}
-		k.usage.add(a.Attempt.Usage)
+		if k.voided {
+			k.paid.add(a.Attempt.Usage)
+		} else {
+			k.usage.add(a.Attempt.Usage)
+		}
+		k.voided = false
 		k.next = launch{mode: a.Next, session: a.Session, space: a.Space.Dir, turns: a.Turns, why: a.Why}
 		k.space, k.ran = a.Space, max(k.ran, a.Fence)
 	case kindResult:
@@ -133,7 +138,7 @@ func (h *history) apply(rec *journal.Record) error {
 		h.fence = max(h.fence, t.Fence)
 		k.runs, k.deaths = false, 0
 		k.open, k.result, k.status, k.tries, k.usage = false, &t, t.Status, t.Attempts, t.Usage
-		k.paid, k.canceled, k.requeued, k.calls = Usage{}, false, t.Requeued, nil
+		k.paid, k.canceled, k.requeued, k.calls, k.voided = Usage{}, false, t.Requeued, nil, false
 		k.began(&r)
 	}
 	return nil
@@ -168,6 +173,10 @@ func (h *history) died(known int) {
 	h.ran = max(h.ran, known)
 	for _, id := range h.order {
 		k := h.tasks[id]
+		if k.voided {
+			k.paid.add(k.seen)
+			k.seen, k.voided = Usage{}, false
+		}
 		if !k.runs {
 			continue
 		}
@@ -187,10 +196,7 @@ func (n *node) void() {
 		n.former, n.result = n.result, nil
 		n.requeued++
 	}
-	if n.open { // until its last turn
-		n.paid.add(n.seen)
-		n.seen = Usage{}
-	}
+	n.voided = n.voided || n.runs
 	n.reset()
 	n.status, n.canceled, n.runs = "", false, false
 }

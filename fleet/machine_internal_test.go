@@ -133,6 +133,7 @@ func (w *planWorld) write(in input, out []effect) {
 	}
 	for _, l := range started { // an attempt says so itself, after the batch
 		put(kindStarting, l.id, l.number, startingRecord{Mode: l.mode, Session: l.session, Space: space{Dir: "/work/" + l.id}})
+		put(kindTurn, l.id, l.number, turnRecord{Turns: l.turns, Usage: Usage{USD: 0.25}})
 	}
 }
 

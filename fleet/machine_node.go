@@ -83,6 +83,7 @@ type node struct {
 	// Of a journal that is read.
 	open     bool    // an attempt was under way when a host died
 	runs     bool    // an attempt is under way in the host that is read
+	voided   bool    // the attempt under way is of before a requeue
 	canceled bool    // and not over: its attempt was to end
 	seen     Usage   // of the attempt under way, until its last turn
 	cut      Attempt // the attempt under way, if its host dies
