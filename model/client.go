@@ -36,7 +36,7 @@ type Config struct {
 	// URL is the API's, up to and without /messages or /chat/completions; "": the vendor's.
 	URL string
 	// Key returns the key. If it is nil, no key is sent. It is asked for each request, so that nothing
-	// keeps it. Its error fails the request, as one of class Auth.
+	// keeps it. Its error fails the request, as one of class Auth, unless ctx has ended.
 	Key func(ctx context.Context) (string, error)
 	// Client makes the requests: its proxy, certificates and authorities are the user's. It
 	// is shared by all sessions of a host, so let it keep many idle connections; nil: one
@@ -142,6 +142,9 @@ func (c *Client) exchange(ctx context.Context, limit time.Duration, fn func(cont
 	if c.cfg.Key != nil {
 		var err error
 		if key, err = c.cfg.Key(ctx); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			return &Error{Class: Auth, RetryAfter: -1, Message: "the function for the key failed", Err: err}
 		}
 	}
@@ -237,7 +240,8 @@ func (x *exchange) run(ctx context.Context, r *Request, emit func(*Event) bool) 
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "application/json": // some servers do not stream with tools
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+		// Some send white space until the answer is there: they are not silent.
+		text, err := io.ReadAll(io.LimitReader(&noticed{ctx, resp.Body, x}, maxAnswer+1))
 		if err != nil {
 			return err
 		}

@@ -241,6 +241,46 @@ func TestTheEndOfTheContext(t *testing.T) {
 	}()
 	err := m.Stream(ctx, &model.Request{}, all)
 	assert.Equal(t, enough, err)
+
+	ctx, cancel = context.WithCancelCause(t.Context())
+	m = model.NewOpenAI(model.OpenAIConfig{Config: model.Config{Key: func(ctx context.Context) (string, error) {
+		cancel(enough)
+		return "", ctx.Err()
+	}}})
+	assert.Equal(t, enough, m.Stream(ctx, &model.Request{}, all), "while the key is fetched")
+}
+
+// spaces is a body that sends white space while the time passes, and then an answer.
+type spaces struct {
+	*hands
+	ctx    context.Context
+	left   int
+	answer io.Reader
+}
+
+func (s *spaces) Read(p []byte) (int, error) {
+	for range 3 {
+		s.tick()
+	}
+	if s.left--; s.ctx.Err() != nil {
+		return 0, s.ctx.Err()
+	}
+	if s.left >= 0 {
+		return copy(p, "\n"), nil
+	}
+	return s.answer.Read(p)
+}
+
+// White space in front of an answer in one piece keeps the connection alive: the endpoint is not silent.
+func TestAnAnswerThatIsPrecededBySpaces(t *testing.T) {
+	t.Parallel()
+	var h hands
+	client := &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		body := &spaces{&h, r.Context(), 10, strings.NewReader(`{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`)}
+		return &http.Response{StatusCode: http.StatusOK, Header: isJSON(), Body: io.NopCloser(body)}, nil
+	})}
+	m := model.NewOpenAI(model.OpenAIConfig{Config: model.Config{URL: "http://host.example", AfterFunc: h.afterFunc, Client: client}})
+	require.NoError(t, m.Stream(t.Context(), &model.Request{}, all))
 }
 
 func TestAReceiverThatStops(t *testing.T) {
