@@ -87,7 +87,7 @@ func (l *Lane) askHooks(event, subject, toolUseID string, input Object) []*hookR
 		return nil
 	}
 	base := Object{
-		"session_id": e.session.id, "transcript_path": e.transcriptPath(), "cwd": e.session.cwd,
+		"session_id": e.session.id, "transcript_path": e.transcriptPath(), "cwd": l.cwd(),
 		"prompt_id": e.session.prompt, "hook_event_name": event,
 	}
 	if speaksOfMode(event) {

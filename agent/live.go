@@ -21,6 +21,9 @@ type Live struct {
 	Dir string
 	// File is the path of a session's file below it; nil: that of [SessionFile].
 	File func(id string) string
+	// Cwd is the directory in which the next call begins, which hooks get; nil: always that of the
+	// session. It is called on any strand.
+	Cwd func() string
 	// Answered returns further members of the result of a turn that did not fail; nil: none.
 	Answered func(*Turn) Object
 	// Effort is how much the model of that name thinks, in the words of requests; nil, and "":
@@ -373,6 +376,17 @@ func (l *Lane) Answer(output json.RawMessage) {
 
 // Dir returns the session's working directory, and Directories those that were added.
 func (l *Lane) Dir() string { return l.e.session.cwd }
+
+// cwd is the directory in which the lane's calls begin.
+func (l *Lane) cwd() string {
+	switch {
+	case l.own != nil && l.own.cwd != nil:
+		return l.own.cwd()
+	case l.own == nil && l.e.cfg.Live != nil && l.e.cfg.Live.Cwd != nil:
+		return l.e.cfg.Live.Cwd()
+	}
+	return l.e.session.cwd
+}
 
 // Directories returns the directories that the options add to the working directory.
 func (l *Lane) Directories() []string { return l.e.flags.all("add-dir") }

@@ -17,10 +17,11 @@ type sidechain struct {
 	up      *sidechain // of the sub-agent that has started it; nil: the main conversation
 	id      string     // of the sub-agent
 	task    *Task
-	depth   int     // 1: the main conversation has started it
-	model   string  // "": the session's
-	history History // of the file, or nil if it is not kept
-	failed  error   // why lines are not stored; nil: all are
+	depth   int           // 1: the main conversation has started it
+	model   string        // "": the session's
+	cwd     func() string // in which its next call begins; nil: the session's
+	history History       // of the file, or nil if it is not kept
+	failed  error         // why lines are not stored; nil: all are
 	lost    []json.RawMessage
 
 	share, spent float64   // in US dollars, with what its own sub-agents have spent

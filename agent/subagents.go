@@ -18,6 +18,8 @@ type SubAgent struct {
 	Model       string // "": the session's
 	Background  bool   // the call does not wait for it
 	OutputFile  string // where its report will be; "": nowhere
+	// Cwd is the directory in which its next call begins, which hooks get; nil: that of the session.
+	Cwd func() string
 	// History gets the lines of its conversation, for the file [Lane.AgentFile]; required.
 	History History
 	// Play does the work, on the sub-agent's own strand, and returns its report. It is called
@@ -74,7 +76,7 @@ func (l *Lane) AgentsRun() int { return len(l.e.sidechains) }
 // All work on the sub-agent's lane ends with the sub-agent.
 func (l *Lane) RunAgent(s *Strand, a SubAgent, ended func(*Lane, AgentEnd)) (AgentEnd, error) {
 	e := l.e
-	own := &sidechain{e: e, up: l.own, id: a.ID, depth: l.Depth() + 1, model: a.Model, history: a.History}
+	own := &sidechain{e: e, up: l.own, id: a.ID, depth: l.Depth() + 1, model: a.Model, cwd: a.Cwd, history: a.History}
 	if dollars, limited := l.left(); limited {
 		own.share = dollars / 2
 	}

@@ -136,3 +136,15 @@ func TestCommandsThatEvaluate(t *testing.T) {
 		}
 	}
 }
+
+func TestCommandsThatMayChangeTheDirectory(t *testing.T) {
+	t.Parallel()
+	h := gated(t).hands
+	for _, command := range []string{"cd sub", "ls && cd sub", "command cd sub", "builtin cd", "c''d sub", `\cd sub`, "pushd sub", "popd", "if true; then cd sub; fi", "$X sub", "cd sub <"} {
+		assert.True(t, h.moves(command), command)
+	}
+	for _, command := range []string{"ls", "cat a.txt | head -1", "grep -rn 'cd x' ."} {
+		assert.False(t, h.moves(command), command)
+	}
+	assert.False(t, h.lent().moves("cd sub"), "a sub-agent's shell begins anew each time")
+}

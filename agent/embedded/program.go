@@ -118,6 +118,7 @@ func (p *program) open(l agent.Launch, port agent.Port) *conversation {
 		AfterFunc: func(d time.Duration, fn func()) func() bool { return p.seams.Clock.AfterFunc(d, fn).Stop },
 		Now:       p.seams.Clock.Now,
 		Live: &agent.Live{Tools: names, Used: t.used, Answered: t.answered, Effort: t.thinks, Dir: dir, File: func(id string) string { return fileOf(l.Dir, id) },
+			Cwd:       t.hands.dir,
 			Continues: t.log.goesOn,
 			Servers:   own.of(p.servers, l.Getenv), NewServer: own.replace, KnownTools: func(name string) []json.RawMessage { return t.log.servers[name] }},
 		Init: info, Initialize: more,

@@ -162,3 +162,20 @@ func braces(s string) []string {
 	}
 	return []string{s}
 }
+
+// moves reports whether a command may change the shell's directory. A call beside it would begin in
+// another directory than the one in which its gates saw it.
+func (h *hands) moves(command string) (may bool) {
+	file, err := parsed(command)
+	if err != nil || h.of != nil { // a sub-agent's shell begins anew each time
+		return err != nil
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if c, call := n.(*syntax.CallExpr); call {
+			words, all := literally(c.Args)
+			may = may || !all || slices.ContainsFunc(words, func(w string) bool { return w == "cd" || w == "pushd" || w == "popd" })
+		}
+		return !may
+	})
+	return may
+}

@@ -198,7 +198,7 @@ func (t *talk) sub(l *agent.Lane, k *kind, call string, in agent.Object, backgro
 	}
 	a := &sub{t: c, model: name, SubAgent: agent.SubAgent{
 		ID: l.NewAgentID(), ToolUseID: call, Description: str(in, "description"), Prompt: str(in, "prompt"), Type: k.name, Model: name,
-		Background: background, History: c.log,
+		Background: background, History: c.log, Cwd: c.hands.dir,
 	}}
 	if a.model == "" {
 		a.model = l.Model()

@@ -250,6 +250,7 @@ func (t *talk) prepare(l *agent.Lane, b *model.Block) agent.ToolCall {
 	at := &spot{}
 	c.Judge = t.judged(own, at)
 	c.Alone = own.beside != nil && !own.beside(t.hands, in) ||
+		own.name == "Bash" && t.hands.moves(str(in, "command")) ||
 		own.remote && t.limited // the money for one question about a page is spent before the next is asked
 	if own.look != nil {
 		c.Check = func(*agent.Strand) (string, error) { return own.look(l, in), nil }
