@@ -113,6 +113,8 @@ func (s socketHost) session(ctx context.Context, id, what string, q url.Values) 
 type messagesPart struct {
 	Messages []item `json:"messages"`
 	More     bool   `json:"more"`
+	// Place is where the part begins, if that is before its first message.
+	Place int64 `json:"place,omitempty"`
 }
 
 // follow implements sessionHost.

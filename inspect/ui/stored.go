@@ -13,24 +13,26 @@ import (
 
 const (
 	chunk     = 256 << 10 // bytes that are read at a time, from the end of a transcript on
-	maxRead   = 16 << 20  // bytes of one answer; a line may be longer, up to twice as much
+	maxRead   = 16 << 20  // bytes of one answer, and a chunk; a longer line ends the transcript
 	maxSearch = 5000      // messages of an answer to a search
 )
 
 // stored are messages that the agent has stored before a place: a byte of its file, or the first one
 // of those that were seen live. more says that there are earlier ones. A message has its place in the
-// file as its number. find asks for more than limit, up to the first message that has the text.
-func (w *Window) stored(s *runtime.Session, live []item, before int64, limit int, find string) (list []item, more bool) {
+// file as its number. find asks for more than limit, up to the first message that has the text. An answer
+// that has read as much as one may goes up to a place, from where the next one continues: also if no
+// message was found in what it has read.
+func (w *Window) stored(s *runtime.Session, live []item, before int64, limit int, find string) (list []item, more bool, place int64) {
 	list = []item{}
 	f, err := s.Transcript()
 	if err != nil {
-		return list, false // nothing is stored where it could be read
+		return list, false, 0 // nothing is stored where it could be read
 	}
 	defer func() { _ = f.Close() }()
 	lines := backwards{f: f, at: before}
 	if before == 0 || before >= liveSeq {
 		if lines.at, err = f.Seek(0, io.SeekEnd); err != nil {
-			return list, false
+			return list, false, 0
 		}
 	}
 	seen := map[string]bool{}
@@ -47,7 +49,7 @@ func (w *Window) stored(s *runtime.Session, live []item, before int64, limit int
 		switch {
 		case !ok:
 			continue
-		case seen[one.UUID] && (before == 0 || before >= liveSeq): // it and all after it were seen live
+		case seen[one.UUID]: // it and all after it were seen live
 			limit += len(list)
 			list = list[:0]
 			continue
@@ -59,7 +61,10 @@ func (w *Window) stored(s *runtime.Session, live []item, before int64, limit int
 		}
 	}
 	slices.Reverse(list)
-	return list, more && lines.at > 0
+	if lines.full {
+		place = lines.at
+	}
+	return list, (more || lines.full) && lines.at > 0, place
 }
 
 // has reports whether a text, in lower letters, is in a message.
@@ -90,6 +95,8 @@ type backwards struct {
 	at   int64  // where the line that was read last begins
 	rest []byte // what is before it, from the file's byte at-len(rest) on
 	read int64
+	some bool // a line was read
+	full bool // it has ended for the bytes that it has read; there are lines before
 }
 
 // next returns the line before the last one. ok is false at the beginning of the file, after
@@ -101,10 +108,10 @@ func (b *backwards) next() (line []byte, ok bool) {
 		if i := bytes.LastIndexByte(body, '\n'); i >= 0 || from == 0 && len(b.rest) > 0 {
 			line = body[i+1:]
 			b.at = from + int64(i+1)
-			b.rest = b.rest[:i+1]
+			b.rest, b.some = b.rest[:i+1], true
 			return line, true
 		}
-		if from == 0 || b.read >= maxRead && len(b.rest) == 0 || len(b.rest) > maxRead {
+		if b.full = from > 0 && b.some && b.read >= maxRead; b.full || from == 0 || len(b.rest) > maxRead {
 			return nil, false
 		}
 		n := min(from, chunk)

@@ -46,3 +46,30 @@ func TestBackwards(t *testing.T) {
 	_, ok := long.next()
 	assert.False(t, ok, "a line that is too long ends it")
 }
+
+// TestBackwardsIsBounded: one answer reads no more than maxRead and a chunk of a file of ordinary lines, and the next one
+// continues where it has ended.
+func TestBackwardsIsBounded(t *testing.T) {
+	t.Parallel()
+	var file bytes.Buffer
+	n := 0
+	for ; file.Len() < 2*maxRead+maxRead/2; n++ {
+		fmt.Fprintf(&file, "%d %s\n", n, strings.Repeat("x", 40000+n%977))
+	}
+	at, answers := int64(file.Len()), 0
+	for full := true; full; answers++ {
+		b := backwards{f: bytes.NewReader(file.Bytes()), at: at}
+		for {
+			line, ok := b.next()
+			if !ok {
+				break
+			}
+			n--
+			assert.True(t, bytes.HasPrefix(line, fmt.Append(nil, n, " ")), n)
+		}
+		assert.LessOrEqual(t, b.read, int64(maxRead+chunk))
+		assert.Less(t, b.at, at)
+		at, full = b.at, b.full
+	}
+	assert.Equal(t, []any{0, 3, int64(0)}, []any{n, answers, at})
+}

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,7 +26,8 @@ type messagesPart struct {
 		Message json.RawMessage
 		Gates   map[string]runtime.Gate
 	}
-	More bool
+	More  bool
+	Place int64
 }
 
 // TestStoredMessages reads a session that was never watched, from its end to its beginning.
@@ -107,4 +109,43 @@ func TestStoredMessages(t *testing.T) {
 	assert.Greater(t, len(found.Messages), 400, "all that is after it, too")
 	assert.Contains(t, string(found.Messages[0].Message), "go 7")
 	assert.True(t, found.More)
+}
+
+// TestASearchIsBounded: an answer to a search for a text that is not there reads a part of a long transcript, and says where
+// the next one continues.
+func TestASearchIsBounded(t *testing.T) {
+	t.Parallel()
+	rt := newRuntime(t)
+	p := serve(t, ui.Handler(rt, open())).enter("")
+	script := &scripted.Script{Transcript: true, Turns: []scripted.Turn{{When: "go", Steps: scripted.Steps{scripted.Text("the answer")}}}}
+	s := openSession(t, rt, "s", nil, func(spec *runtime.Spec) {
+		spec.Program = scripted.New(scripted.WithScript(script), scripted.WithHistory(&scripted.MemoryHistory{}))
+	})
+	go func() {
+		for _, err := range s.Messages(t.Context()) {
+			if err != nil {
+				return
+			}
+		}
+	}()
+	const n = 70
+	for i := range n {
+		_, err := send(t, s, fmt.Sprintf("go %d %s", i, strings.Repeat("x", 256<<10))).Result(t.Context())
+		require.NoError(t, err)
+	}
+	answers, prompts, at := 0, 0, int64(0)
+	for more := true; more; answers++ {
+		var part messagesPart
+		p.read(fmt.Sprintf("api/sessions/s/messages?limit=1&find=not+there&before=%d", at), &part)
+		for _, m := range part.Messages {
+			if m.Type == "user" {
+				prompts++
+			}
+		}
+		assert.Equal(t, part.More, part.Place > 0)
+		assert.Less(t, prompts, n+1)
+		assert.Equal(t, part.More, prompts < n)
+		at, more = part.Place, part.More
+	}
+	assert.Equal(t, []any{2, n}, []any{answers, prompts})
 }

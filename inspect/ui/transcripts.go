@@ -48,11 +48,11 @@ func (w *Window) messagesOf(rw http.ResponseWriter, r *http.Request, s *runtime.
 		kept = slices.DeleteFunc(slices.Clone(live), func(i item) bool { return i.Seq >= before })
 	}
 	if len(kept) >= limit && q.Get("find") == "" {
-		writeJSON(rw, messagesPart{kept[len(kept)-limit:], true})
+		writeJSON(rw, messagesPart{Messages: kept[len(kept)-limit:], More: true})
 		return
 	}
-	old, more := w.stored(s, live, before, limit-len(kept), q.Get("find"))
-	writeJSON(rw, messagesPart{append(old, kept...), more})
+	old, more, place := w.stored(s, live, before, limit-len(kept), q.Get("find"))
+	writeJSON(rw, messagesPart{append(old, kept...), more, place})
 }
 
 // here is the session of this program that the path names. Without one it answers the request: with what

@@ -82,8 +82,8 @@ export default function session(root, p, go, data) {
     if (!world.content) return set(tx.box, empty('Content is not shown', 'This window was opened without Access.Content: no prompt, answer or transcript leaves the process.'));
     if (d?.refused) return set(tx.box, empty('Content is not shown', d.refused));
     if (!d) return set(tx.box, empty('No transcript', 'The host keeps none of this session.'));
-    if (!d.messages?.length) return set(tx.box, tx.none = empty('No message yet', s.state === 'passivated' ? 'The session sleeps since ' + clock(new Date(s.state_since)) + '. It wakes with the next message.' : 'Messages appear here as they come.'));
-    tx.show(d.messages, d.more);
+    if (!d.messages?.length && !d.place) return set(tx.box, tx.none = empty('No message yet', s.state === 'passivated' ? 'The session sleeps since ' + clock(new Date(s.state_since)) + '. It wakes with the next message.' : 'Messages appear here as they come.'));
+    tx.show(d.messages, d.more, d.place);
     if (s.state === 'failed') tx.row('cutline r-bad', s.state_since, glyph('bad'), h('span', {}, s.error || 'The session has failed.'));
     tx.pin();
   };

@@ -49,10 +49,11 @@ export class Transcript {
     (this.into || this.box).append(e);
     return e;
   }
-  // show adds a page of messages at the end; more says that there are earlier ones.
-  show(list, more) {
+  // show adds a page of messages at the end; more says that there are earlier ones, and place where
+  // to look for them, if that is not before the first one.
+  show(list, more, place) {
     list.forEach(m => this.put(m));
-    if (this.first == null) this.first = list[0]?.seq ?? null;
+    if (this.first == null) this.first = place ?? list[0]?.seq ?? null;
     this.more.hidden = !more || !this.earlier;
     this.pin();
   }
@@ -72,15 +73,16 @@ export class Transcript {
     this.more.setAttribute('aria-busy', 'true');
     set(this.more, 'Fetching…');
     try {
-      const { messages, more } = await this.earlier(this.first, q), s = this.scroll, was = s.scrollHeight - s.scrollTop;
+      const { messages, more, place } = await this.earlier(this.first, q), s = this.scroll, was = s.scrollHeight - s.scrollTop;
       this.into = document.createDocumentFragment();
       const old = messages.filter(m => m.seq < this.first); // a program that says the same again has no more
       for (const m of old) this.put(m);
       this.box.prepend(this.into);
-      this.first = old[0]?.seq ?? this.first;
-      this.more.hidden = !more || !old.length;
+      const first = place ?? old[0]?.seq ?? this.first, moved = first < this.first;
+      this.first = first;
+      this.more.hidden = !more || !moved;
       s.scrollTop = s.scrollHeight - was; // what was read stays where it was
-      return old.length > 0;
+      return moved;
     } catch (e) { set(this.note, e.message); set(this.found, e.message); return false; } finally { this.into = null; this.busy = false; set(this.more, 'Earlier messages'); this.more.removeAttribute('aria-busy'); }
   }
   put(m) {
