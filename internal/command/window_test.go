@@ -76,8 +76,11 @@ func TestThePathOfAWindow(t *testing.T) {
 		_, path := below(http.NotFoundHandler(), token)
 		return path
 	}
-	assert.NotEqual(t, path(""), path(""))
-	assert.Equal(t, path("0123456789abcdef"), path("0123456789abcdef"))
-	assert.NotEqual(t, path("0123456789abcdef"), path("0123456789abcdeg"))
-	assert.NotContains(t, path("0123456789abcdef"), "0123456789abcdef")
+	const token = "0123456789abcdef"
+	first, again := path(""), path("")
+	assert.NotEqual(t, first, again)
+	first, again = path(token), path(token)
+	assert.Equal(t, first, again)
+	assert.NotEqual(t, first, path(token+"0"))
+	assert.NotContains(t, first, token)
 }
