@@ -30,6 +30,9 @@ type book struct {
 	calls   []Approval
 }
 
+// key is what differs from that of all other jobs.
+func (b *book) key() [2]string { return [2]string{b.host, b.job.ID()} }
+
 var errNoState = errors.New("ui: the program of the job has not said where it stands")
 
 type entry struct {

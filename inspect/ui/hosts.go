@@ -128,11 +128,15 @@ type hostJSON struct {
 }
 
 func (w *Window) hosts(rw http.ResponseWriter, r *http.Request, _ caller) {
-	list := []hostJSON{}
 	if w.cfg.Hosts == nil {
-		list = append(list, hostJSON{Name: program(), PID: os.Getpid(), Up: true})
+		writeJSON(rw, []hostJSON{{Name: program(), PID: os.Getpid(), Up: true}})
+		return
 	}
-	all := w.others.ask(r.Context(), w)
+	writeJSON(rw, listOf(w.others.ask(r.Context(), w)))
+}
+
+func listOf(all map[string]*inspect.Report) []hostJSON {
+	list := []hostJSON{}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		h := all[id].Host
 		name := h.Program
@@ -141,7 +145,7 @@ func (w *Window) hosts(rw http.ResponseWriter, r *http.Request, _ caller) {
 		}
 		list = append(list, hostJSON{id, name, h.PID, true, h.PID != 0 && h.Socket == ""})
 	}
-	writeJSON(rw, list)
+	return list
 }
 
 // look sends what has changed at other hosts, and reads the events of those that are new.
@@ -152,7 +156,12 @@ func (p *pump) look(ctx context.Context) {
 	p.w.others.follow(ctx, p)
 	now := map[string]*row{}
 	var changed []*row
-	for _, r := range rowsOf(p.w.others.ask(ctx, p.w)) {
+	all := p.w.others.ask(ctx, p.w)
+	if list := listOf(all); !slices.Equal(list, p.hosts) { // also at first: one may have come since a page has asked
+		p.hosts = list
+		p.w.hub.publish("hosts", "", map[string][]hostJSON{"hosts": list})
+	}
+	for _, r := range rowsOf(all) {
 		key := r.Host + "/" + r.ID
 		now[key] = &r
 		if last := p.other[key]; last == nil || !last.same(&r) {

@@ -49,6 +49,7 @@ type pump struct {
 
 	rows  map[string]*row // of the beat alone
 	other map[string]*row // of other hosts, by host and id; of the beat alone
+	hosts []hostJSON      // other programs, as the stream has said; of the beat alone
 	over  []string        // sessions that have ended since the pump began; of the beat alone
 	n     int             // beats so far
 	seen  jobsSeen        // of the beat alone

@@ -43,14 +43,48 @@ func (s *jobsSeen) look(ctx context.Context, w *Window) {
 				w.hub.publish("job", "", m)
 			}
 		}
-		for more := true; more; {
-			var tasks []any
-			if tasks, last.task, more = b.since(last.task, maxTasks); len(tasks) > 0 {
-				w.hub.publish("task", "", map[string]any{"job": id, "host_id": b.host, "tasks": tasks})
-			}
+		last.tasks(w, b)
+	}
+	s.ended(ctx, w, before)
+	s.approvals(w, books, first)
+}
+
+// tasks sends those that have changed.
+func (j *jobSeen) tasks(w *Window, b *book) {
+	for more := true; more; {
+		var tasks []any
+		if tasks, j.task, more = b.since(j.task, maxTasks); len(tasks) > 0 {
+			w.hub.publish("task", "", map[string]any{"job": b.job.ID(), "host_id": b.host, "tasks": tasks})
 		}
 	}
-	s.approvals(w, books, first)
+}
+
+// ended sends that jobs do not run any more. One of this program is asked once more where it stood at its
+// end; those of other programs are gone with all that they had.
+func (s *jobsSeen) ended(ctx context.Context, w *Window, before map[*book]*jobSeen) {
+	run := map[[2]string]bool{}
+	for b := range s.jobs { //troupe:maporder a set
+		run[b.key()] = true
+	}
+	var over []*book
+	for b := range before { //troupe:maporder sorted below
+		if !run[b.key()] && (b.job.ID() != deskJob || b.host == "") {
+			over = append(over, b)
+		}
+	}
+	slices.SortFunc(over, func(a, b *book) int { k, l := a.key(), b.key(); return slices.Compare(k[:], l[:]) })
+	for _, b := range over {
+		last := before[b]
+		if b.host == "" && b.look(ctx) == nil {
+			last.tasks(w, b)
+		}
+		m, err := b.json(false)
+		if err != nil { // it has never said where it stood
+			continue
+		}
+		m["live"] = json.RawMessage("false")
+		w.hub.publish("job", "", m)
+	}
 }
 
 // approvals sends the calls that have come, and those that are gone.

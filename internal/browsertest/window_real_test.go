@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,8 +82,9 @@ func TestTheWindowOfARealJob(t *testing.T) {
 	h, err := fleet.Start(t.Context(), job)
 	require.NoError(t, err)
 	t.Cleanup(h.Cancel)
-	jobs := []ui.Job{control.Job(h, job.Out)}
-	w := ui.Handler(rt, ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job { return jobs }})
+	var jobs atomic.Pointer[[]ui.Job]
+	jobs.Store(&[]ui.Job{control.Job(h, job.Out)})
+	w := ui.Handler(rt, ui.Config{Access: inspect.Access{Content: true, Steer: true}, Jobs: func() []ui.Job { return *jobs.Load() }})
 	mux := http.NewServeMux()
 	mux.Handle("/", w)
 	server := httptest.NewServer(mux)
@@ -112,4 +114,6 @@ func TestTheWindowOfARealJob(t *testing.T) {
 	for range h.Results(t.Context()) { //nolint:revive // until the job is over
 	}
 	assert.NotNil(t, h.Progress().Stop)
+	jobs.Store(&[]ui.Job{}) // a program that shows it no more
+	p.until(t, `document.querySelector(".acts").hidden && document.querySelector(".rtab").textContent.includes("No task runs")`)
 }

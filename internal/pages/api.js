@@ -227,6 +227,8 @@ setInterval(() => {
   else if (reading && silent > 7000) { const r = reading; reading = null; r.abort(); lose(new Error('the host has said nothing for 7 s')); }
 }, 1000);
 
+// jobOf is a job after a frame about it. What Go leaves out there is empty.
+export const jobOf = (j, d) => ({ ...j, paused: false, parked: null, stop: null, limit: 0, ...d });
 const on = {
   hello(d) {
     anchor(d.at);
@@ -248,7 +250,8 @@ const on = {
   session(d) { d.rows = (d.sessions || [d]).filter(r => !host || r.host === host).map(r => row(r, d.at)); if (world.sessions) for (const r of d.rows) world.sessions.set(r.id, r); },
   gone(d) { for (const id of d.ids || []) world.sessions?.delete(id); },
   event(d) { if (host && d.host !== host) return; world.events.unshift(d); if (world.events.length > 500) world.events.length = 500; },
-  job(d) { if (host && d.host_id !== host) return; const i = world.jobs.findIndex(j => j.job === d.job && (j.host_id || '') === (d.host_id || '')); if (i < 0) world.jobs.push(d); else world.jobs[i] = { ...world.jobs[i], paused: false, parked: null, stop: null, ...d }; },
+  job(d) { if (host && d.host_id !== host) return; const i = world.jobs.findIndex(j => j.job === d.job && (j.host_id || '') === (d.host_id || '')); if (i < 0) world.jobs.push(d); else world.jobs[i] = jobOf(world.jobs[i], d); },
+  hosts(d) { world.hosts = d.hosts || []; },
   approval(d) { const l = world.approvals; if (l && (!host || d.host === host) && !l.some(same(d))) { l.push(d); l.sort(older); } },
   decided(d) { settled(d, d); },
   resync() { world.sessions = null; world.approvals = null; },

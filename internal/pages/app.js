@@ -29,13 +29,16 @@ function hosts() {
 }
 // drain ends a worker, as SIGTERM does.
 const drain = of => ({ title: 'Drain ' + (of.name || of.id), text: 'This worker starts nothing more, and ends when what it runs is over. Other workers take the rest.', button: 'Drain it', danger: true, send: () => post('api/host/drain'), done: () => toast('Asked to drain.') });
+// pickers draws the choice of a host, but not under the hand of a reader.
+const picker = h('span', { class: 'hosts', on: { focusout: () => setTimeout(pickers) } });
+function pickers() { if (!picker.contains(document.activeElement)) set(picker, hosts()); }
 function shell() {
   const access = world.steer ? h('span', { title: 'Access.Steer: each action is an event with your name' }, 'can steer' + (world.who ? ' as ' + world.who : '')) : h('span', { class: 'tagl r-person', title: 'This window was opened without Access.Steer' }, glyph('person'), 'read-only');
-  const side = h('nav', { class: 'nav', 'aria-label': 'Pages' }, h('div', { class: 'brand' }, h('a', { href: '#/overview' }, icon('tree'), h('b', {}, 'Troupe')), hosts()),
+  const side = h('nav', { class: 'nav', 'aria-label': 'Pages' }, h('div', { class: 'brand' }, h('a', { href: '#/overview' }, icon('tree'), h('b', {}, 'Troupe')), picker),
     h('ul', {}, nav.map(([k, name, key, ic]) => h('li', {}, h('a', { href: '#/' + k, 'data-nav': k }, icon(ic || k), h('span', { class: 'lbl' }, name), badges[k] = h('span', { class: 'badge n' }), h('kbd', { class: 'hint' }, 'g ' + key))))),
     h('div', { class: 'navfoot' }, link, h('div', { class: 'access' }, access), h('div', { class: 'row' }, theme, h('button', { class: 'ghost', type: 'button', on: { click: help } }, 'keys ', kbd('?')))));
   set(app, side, h('div', { class: 'lost', role: 'alert' }), root, h('div', { id: 'toast', class: 'toast', role: 'status' }), dialog);
-  connection(); badge();
+  pickers(); connection(); badge();
 }
 function connection() {
   const lost = world.link === 'lost', bar = $('.lost');
@@ -137,6 +140,7 @@ world.hooks.add((type, d) => {
   if (locked) return;
   if (type === 'resync') { known(); if (page.resync) page.resync(); else route(); }
   page.tick?.(type, d);
+  if (type === 'hosts') pickers();
   if (type === 'link' || type === 'tick' || type === 'hello') connection();
   badge();
 });
@@ -147,7 +151,7 @@ window.addEventListener('hashchange', async () => { await route(); if (focusNext
 const known = () => Promise.all([approvals(), jobs()].map(p => p.catch(() => {}))).then(badge);
 async function begin() {
   if (world.link !== 'live' && await started() === 'locked') return;
-  if (!world.hosts.length) get('api/hosts').then(d => { world.hosts = d.hosts || d || []; if (world.hosts.length > 1) shell(); }, () => {});
+  if (!world.hosts.length) get('api/hosts').then(d => { world.hosts = d.hosts || d || []; pickers(); }, () => {});
   shell();
   known();
   await route();

@@ -1,7 +1,7 @@
 // A job: progress, charts, failures, tasks. The charts and groups are those of tasks.js, which
 // makes report.html, too.
 import { h, set, morph, say, num, usd, dur, clock, exact, state, status, glyph, meter, kbd, empty, panel, List, plain, spaced } from './ui.js';
-import { world, now, get, post, seg, address, jobAddress } from './api.js';
+import { world, now, get, post, seg, address, jobAddress, jobOf } from './api.js';
 import { live, act, toast, narrow, calm } from './parts.js';
 import { asker, retune } from './steer.js';
 import { changes } from './limits.js';
@@ -38,7 +38,7 @@ export default function job(root, p, go, data) {
   const drawFacts = () => { const all = tasks(); morph(nums, facts(s, all, now())); morph(prog, progress(s, all)); morph(title, state(s.stop || s.live === false ? 'over' : s.paused ? 'queued' : 'running', s.stop ? 'stopped: ' + spaced(s.stop.reason || '') : s.live === false ? 'not running' : s.paused ? 'paused' : 'running')); };
   const drawCharts = () => { charts.draw(s, tasks()); set(why, s.pace?.length > 1 ? changes(s.pace, 5) : null); };
   const drawRun = () => {
-    const r = tasks().filter(t => t.state === 'running').sort((a, b) => Date.parse(a.since) - Date.parse(b.since)), t0 = now();
+    const r = tasks().filter(t => t.state === 'running' && s.live !== false).sort((a, b) => Date.parse(a.since) - Date.parse(b.since)), t0 = now();
     morph(running, r.length ? r.slice(0, 9).map(t => h('a', { href: t.session ? address({ id: t.session, host: s.host_id }) : jobAddress(p.id, s.host_id, t.id), class: 'rrow' }, h('span', { class: 'r-work' }, glyph('work')), h('span', { class: 'nm' }, t.id), h('span', { class: 'dim' }, t.attempts > 1 ? 'attempt ' + t.attempts : ''), h('code', {}, t.doing || ''), h('span', { class: 'n', title: t.since ? exact(t.since) : null }, t.since ? dur(t0 - Date.parse(t.since)) : ''), h('span', { class: 'n dim' }, money(t)))) : h('p', { class: 'dim none' }, 'No task runs.'), r.length > 9 ? h('p', { class: 'dim none' }, 'and ' + num(r.length - 9) + ' more, all younger') : null);
   };
   const drawFails = () => {
@@ -59,7 +59,7 @@ export default function job(root, p, go, data) {
       if (c.st.s !== k) { c.st.s = k; set(c.st, t.state === 'over' && t.status ? status(t.status) : state(t.state)); }
       say(c.err, t.state === 'running' ? t.doing || '' : t.error || '');
       if (c.tries) say(c.tries, t.attempts ? '×' + t.attempts : '');
-      if (c.time) say(c.time, t.state === 'running' && t.since ? dur(now() - Date.parse(t.since)) : t.usage?.wall ? dur(t.usage.wall) : '');
+      if (c.time) say(c.time, t.state === 'running' && t.since && s.live !== false ? dur(now() - Date.parse(t.since)) : t.usage?.wall ? dur(t.usage.wall) : '');
       if (c.cost) say(c.cost, money(t));
       if (c.ended) { say(c.ended, t.ended ? clock(Date.parse(t.ended)) : ''); c.ended.title = t.ended ? exact(t.ended) : ''; }
     },
@@ -100,11 +100,12 @@ export default function job(root, p, go, data) {
   const hide = () => { drawer.hidden = true; drawer.tx = null; tbl.box.focus(); };
 
   const toggle = async () => { await post(at + (s.paused ? '/resume' : '/pause')); toast('Asked: ' + (s.paused ? 'resume.' : 'pause. What runs goes on, nothing starts.')); };
-  const pause = act('', 'p', toggle), named = () => set(pause, s.paused ? 'Resume' : 'Pause', world.steer ? kbd('p') : null);
+  const pause = act('', 'p', toggle), named = () => { set(pause, s.paused ? 'Resume' : 'Pause', world.steer ? kbd('p') : null); acts.hidden = s.live === false; };
   const cancel = () => ({ title: 'Cancel ' + s.job, text: 'Tasks that run are given up; those that wait do not start. Results so far stay.', button: 'Cancel the job', danger: true, fields: [{ name: 'confirm', label: 'Name of the job', required: true, hint: 'Type ' + plain(s.job) + ' to confirm.', valid: v => v === s.job }], send: v => post(at + '/cancel', v), done: () => toast('Asked to cancel the job.') });
+  const acts = h('span', { class: 'acts' }, pause, asker('Retune…', '', () => retune(s.job, at + '/retune', s.limit ?? '')), asker('Cancel…', '', cancel, 'danger'));
   named();
   const start = s.started ? Date.parse(s.started) : 0;
-  root.append(h('header', { class: 'page' }, world.jobs.length > 1 ? h('div', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs')) : null, h('div', { class: 'title' }, h('h1', {}, s.job), title, h('span', { class: 'dim n', title: start ? exact(start) : null }, [s.host, s.pid && 'pid ' + s.pid].filter(Boolean).join(' · '), start ? [' · for ', live(() => dur(now() - start))] : null), h('span', { class: 'grow' }), pause, asker('Retune…', '', () => retune(s.job, at + '/retune', s.limit ?? '')), asker('Cancel…', '', cancel, 'danger'))),
+  root.append(h('header', { class: 'page' }, world.jobs.length > 1 ? h('div', { class: 'crumbs' }, h('a', { href: '#/jobs' }, 'Jobs')) : null, h('div', { class: 'title' }, h('h1', {}, s.job), title, h('span', { class: 'dim n', title: start ? exact(start) : null }, [s.host, s.pid && 'pid ' + s.pid].filter(Boolean).join(' · '), start ? live(() => s.live === false ? '' : ' · for ' + dur(now() - start)) : null), h('span', { class: 'grow' }), acts)),
     nums, prog);
   // The panels are made again only when another chart has something to show: making them takes
   // the charts out of those that are there.
@@ -127,15 +128,17 @@ export default function job(root, p, go, data) {
   }, 1000);
   const table = calm(() => { tbl.swap(t => byID.get(t.id)); say(cnt, num(tbl.items.length) + ' of ' + num(byID.size)); if (tbl.items.length < byID.size && !find.value && tbl.el.scrollTop === 0 && tbl.at < 0) filter(); drawFacts(); drawRun(); }, 500);
   const charted = calm(() => { slots(); drawCharts(); if (!fails.matches(':hover, :focus-within')) drawFails(); }, 5000);
+  // gone is a job that its program does not have any more.
+  const gone = e => { if (e.status === 404 && s.live !== false) { s = { ...s, live: false }; named(); all(); } return s; };
   let n = 0;
   return {
     title: s.job, search: find,
-    async resync() { s = await get(at).catch(() => s); cursor = ''; more(); },
+    async resync() { s = await get(at).catch(gone); cursor = ''; more(); },
     tick(type, d) {
       const mine = d?.job === s.job && (d.host_id || '') === (s.host_id || '');
-      if (type === 'job' && mine) { s = { ...s, paused: false, parked: null, stop: null, ...d }; named(); drawFacts(); charted(); }
+      if (type === 'job' && mine) { s = jobOf(s, d); named(); drawFacts(); charted(); }
       if (type === 'task' && mine) { for (const t of d.tasks || []) byID.set(t.id, task({ ...byID.get(t.id), ...t })); table(); charted(); }
-      if (type === 'tick') { drawFacts(); drawRun(); tbl.refresh(); if (++n % 20 === 0) { get(at).then(x => { s = x; charted(); }, () => {}); } }
+      if (type === 'tick') { drawFacts(); drawRun(); tbl.refresh(); if (++n % 20 === 0 && s.live !== false) { get(at).then(x => { s = x; charted(); }, gone); } }
     },
     key: e => e.key === 'Escape' && !drawer.hidden ? (hide(), true) : !drawer.hidden && drawer.contains(document.activeElement) && drawer.tx?.key(e) ? true : e.key === 'Escape' && find.value ? (find.value = '', filter(), true) : tbl.key_(e),
   };
