@@ -24,7 +24,7 @@ export class Transcript {
   // now is the clock that ages are counted by; live makes a text that changes with it; earlier
   // fetches what is before the first message, and says whether there is more.
   constructor(label, { now = () => Date.now(), live = f => h('span', {}, f()), earlier = null } = {}) {
-    Object.assign(this, { now, live, earlier, calls: new Map(), streams: new Map(), on: true, first: null, hits: [], hit: -1 });
+    Object.assign(this, { now, live, earlier, calls: new Map(), results: new Map(), streams: new Map(), on: true, first: null, hits: [], hit: -1 });
     this.more = h('button', { class: 'btn more-tx', type: 'button', hidden: true, on: { click: () => this.back() } }, 'Earlier messages');
     this.box = h('div', { class: 'tx-in' });
     this.note = h('p', { class: 'sr', role: 'status' });
@@ -118,6 +118,8 @@ export class Transcript {
     this.calls.set(b.id, t);
     t.live = this.live(() => t.done ?? (t.at ? dur(this.now() - t.at) : ''));
     set(end, t.live);
+    const came = this.results.get(b.id); // with the page after this one
+    if (came) { this.results.delete(b.id); this.result(...came); }
   }
   // gate says who has decided about a call: a rule or the policy, a hook, or a person.
   gate(t, gate) {
@@ -127,7 +129,7 @@ export class Transcript {
   }
   result(b, m) {
     const t = this.calls.get(b.tool_use_id), s = Array.isArray(b.content) && b.content.every(x => x?.type === 'text') ? b.content.map(x => asText(x.text)).join('\n') : asText(b.content);
-    if (!t) return;
+    if (!t) { this.results.set(b.tool_use_id, [b, m]); return; } // its call is among the earlier messages
     this.calls.delete(b.tool_use_id);
     const at = Date.parse(m.at), gate = m.gates?.[b.tool_use_id], denied = gate ? this.gate(t, gate) : false;
     t.done = [at && t.at ? dur(at - t.at) : '', s && !t.edit ? num(lines(s)) + (lines(s) === 1 ? ' line' : ' lines') : ''].filter(Boolean).join(' · ');
@@ -197,7 +199,7 @@ export class Transcript {
     else if (e.key === 'x') { const ds = this.box.querySelectorAll('details.tool'), open = [...ds].some(d => d.open); ds.forEach(d => { d.open = !open; }); } else return false;
     return true;
   }
-  clear() { this.box.textContent = ''; this.calls.clear(); this.streams.clear(); this.first = null; this.more.hidden = true; globalThis.CSS?.highlights?.delete('found'); }
+  clear() { this.box.textContent = ''; this.calls.clear(); this.results.clear(); this.streams.clear(); this.first = null; this.more.hidden = true; globalThis.CSS?.highlights?.delete('found'); }
 }
 
 const tokenNames = { input: 'input', output: 'output', cacheWrite: 'cache write', cacheRead: 'cache read' };
