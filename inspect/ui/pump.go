@@ -378,9 +378,11 @@ func (p *pump) describe(ctx context.Context, s *runtime.Session, last *row, hurt
 // tickFrame is the pulse of the page.
 type tickFrame struct {
 	At     time.Time      `json:"at"`
-	States map[string]int `json:"states"`
-	Rates  rates          `json:"rates"`
-	Waits  []*wait        `json:"waits"` // nearest to their limits
+	States map[string]int `json:"states"` // of all hosts
+	// Of are those of each host, where a window shows several: a page shows all of them, or one.
+	Of    map[string]map[string]int `json:"states_of,omitempty"`
+	Rates rates                     `json:"rates"`
+	Waits []*wait                   `json:"waits"` // nearest to their limits, of all hosts and of each
 }
 
 type rates struct {
@@ -402,19 +404,30 @@ func (p *pump) all() iter.Seq2[string, *row] {
 }
 
 func (p *pump) tick() {
-	f := tickFrame{At: p.w.clock.Now(), States: map[string]int{}, Waits: []*wait{}}
+	f := tickFrame{At: p.w.clock.Now(), States: map[string]int{}, Of: map[string]map[string]int{}, Waits: []*wait{}}
 	p.mu.Lock()
 	f.Rates.Events = p.events
 	p.events, p.shown = 0, 0
 	p.mu.Unlock()
 	for _, r := range p.all() {
 		f.States[r.State.String()]++
+		if r.Host != "" {
+			if f.Of[r.Host] == nil {
+				f.Of[r.Host] = map[string]int{}
+			}
+			f.Of[r.Host][r.State.String()]++
+		}
 		if r.Wait != nil && r.Wait.LimitMS > 0 {
 			f.Waits = append(f.Waits, r.Wait.of(r))
 		}
 	}
 	slices.SortFunc(f.Waits, func(a, b *wait) int { return a.compare(b, f.At) })
-	f.Waits = f.Waits[:min(len(f.Waits), nearest)]
+	n, of := 0, map[string]int{}
+	f.Waits = slices.DeleteFunc(f.Waits, func(w *wait) bool {
+		n++
+		of[w.Host]++
+		return n > nearest && (w.Host == "" || of[w.Host] > nearest)
+	})
 	p.w.hub.publish("tick", "", f)
 }
 

@@ -534,8 +534,14 @@ func (s *stub) hello() object {
 }
 
 func (s *stub) tick() object {
-	near := []object{}
+	near, of := []object{}, map[string]map[string]int{}
 	for _, o := range s.sessions {
+		if host, ok := o["host"].(string); ok {
+			if of[host] == nil {
+				of[host] = map[string]int{}
+			}
+			of[host][o["state"].(string)]++
+		}
 		if w, ok := o["wait"].(object); ok && len(near) < 6 {
 			n := object{"session": o["id"], "title": o["title"]}
 			for k, v := range w {
@@ -544,7 +550,7 @@ func (s *stub) tick() object {
 			near = append(near, n)
 		}
 	}
-	return object{"at": stamp(time.Now()), "states": s.counts(), "waits": near}
+	return object{"at": stamp(time.Now()), "states": s.counts(), "states_of": of, "waits": near}
 }
 
 // say sends an event to all readers.

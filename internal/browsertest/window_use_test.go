@@ -224,6 +224,9 @@ func TestUsingTheWindow(t *testing.T) {
 		assert.Positive(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("session=6y7evp9o8sye0&host=a-1")).length`))
 		assert.Positive(t, eval[int](t, p, `performance.getEntriesByType("resource").filter(e => e.name.endsWith("/timeline?host=a-1")).length`))
 		p.quiet(t)
+		p = tab(t, in, s.URL+"/w/?host=b-2#/overview", ".tile")
+		p.until(t, `document.querySelector("header.page").textContent.includes("20 sessions")`) // of that host alone
+		p.quiet(t)
 	})
 
 	t.Run("jobs of several hosts", func(t *testing.T) {

@@ -139,7 +139,7 @@ if (wire) {
     if (mode === 'lead') {
       if (!m.tab) return;
       if (m.gone) tabs.delete(m.tab); else tabs.set(m.tab, m.only);
-      if (m.join && greeting && world.link === 'live') wire.postMessage({ to: m.tab, frame: ['hello', { ...greeting, at: new Date(now()).toISOString(), states: world.states }, last] });
+      if (m.join && greeting && world.link === 'live') wire.postMessage({ to: m.tab, frame: ['hello', { ...greeting, at: new Date(now()).toISOString(), ...counted }, last] });
       if (m.join && world.link === 'locked' || m.retry) { stop(); read().catch(() => {}); } else again();
     } else if (mode === 'follow' && !m.tab && (!m.to || m.to === self_)) {
       if (m.who) return ask({});
@@ -227,6 +227,14 @@ setInterval(() => {
   else if (reading && silent > 7000) { const r = reading; reading = null; r.abort(); lose(new Error('the host has said nothing for 7 s')); }
 }, 1000);
 
+// counts takes the states of sessions: of all hosts, or of the one whose pages are open. Tabs of one browser may
+// show different ones.
+let counted = {};
+function counts(d) {
+  if (!d.states) return;
+  counted = { states: d.states, states_of: d.states_of };
+  world.states = host ? d.states_of?.[host] || {} : d.states;
+}
 // jobOf is a job after a frame about it. What Go leaves out there is empty.
 export const jobOf = (j, d) => ({ ...j, paused: false, parked: null, stop: null, limit: 0, ...d });
 const on = {
@@ -236,13 +244,13 @@ const on = {
     tries = 0;
     Object.assign(world, { link: 'live', steer: !!d.steer, content: !!d.content, who: d.who || '', csrf: d.csrf || world.csrf, at: d.at, hosts: d.hosts || world.hosts });
     world.host = typeof d.host === 'string' ? { name: d.host } : d.host || {};
-    if (d.states) world.states = d.states;
+    counts(d);
     if (again) emit('link');
   },
   tick(d) {
     anchor(d.at);
-    if (d.states) world.states = d.states;
-    if (d.waits) world.near = d.waits.map(w => wait(w, d.at));
+    counts(d);
+    if (d.waits) world.near = d.waits.filter(w => !host || w.host === host).slice(0, 6).map(w => wait(w, d.at));
     const t = performance.now();
     world.rate = d.rates?.events ?? (lastTick ? taken * 1000 / (t - lastTick) : 0);
     lastTick = t; taken = 0;
