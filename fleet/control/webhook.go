@@ -23,7 +23,7 @@ import (
 
 // Headers of a webhook.
 const (
-	TimestampHeader = "Troupe-Timestamp" // seconds since 1970, when the call began to wait
+	TimestampHeader = "Troupe-Timestamp" // seconds since 1970, when this was sent
 	SignatureHeader = "Troupe-Signature" // "v1=" and the signature, in hexadecimal
 )
 
@@ -61,7 +61,7 @@ func (w *Webhook) Notify(ctx context.Context, a fleet.Approval) error { //nolint
 	if err != nil {
 		return errors.New("control: the URL of the webhook is not valid") // the cause has parts of it
 	}
-	at := strconv.FormatInt(a.At.Unix(), 10)
+	at := strconv.FormatInt(time.Now().Unix(), 10) //troupe:seam the receiver compares it with its clock; a call may wait for days
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(TimestampHeader, at)
 	req.Header.Set(SignatureHeader, "v1="+hex.EncodeToString(sign(w.Secret, at, body)))

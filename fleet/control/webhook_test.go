@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,26 +39,31 @@ func TestWebhook(t *testing.T) {
 		require.ErrorContains(t, (&control.Webhook{URL: server.URL + path, Secret: secret}).Notify(t.Context(), a), says)
 	}
 	require.ErrorContains(t, (&control.Webhook{URL: server.URL, Secret: "short"}).Notify(t.Context(), a), "guessed")
+	before := time.Now().Truncate(time.Second)
 	require.NoError(t, hook.Notify(t.Context(), a))
+	seconds, err := strconv.ParseInt(header.Get(control.TimestampHeader), 10, 64)
+	require.NoError(t, err)
+	sent := time.Unix(seconds, 0)
+	assert.False(t, sent.Before(before), "a call that has waited since last night is signed when it is sent")
 	assert.JSONEq(t, `{"id":"x","task":"t","attempt":0,"tool":"Bash","input":{"command":"ls"},"at":"`+at.Format(time.RFC3339)+`"}`, string(body))
-	require.NoError(t, control.Verify(secret, header, body, at.Add(time.Minute), 5*time.Minute))
+	require.NoError(t, control.Verify(secret, header, body, sent.Add(time.Minute), 5*time.Minute))
 	for name, c := range map[string]struct {
 		secret string
 		change func(http.Header) []byte
 		now    time.Time
 	}{
-		"another secret": {"0123456789abcdeX", func(http.Header) []byte { return body }, at},
-		"no secret":      {"", func(http.Header) []byte { return body }, at},
-		"another body":   {secret, func(http.Header) []byte { return append([]byte(" "), body...) }, at},
-		"another time":   {secret, func(h http.Header) []byte { h.Set(control.TimestampHeader, "1700000001"); return body }, at},
-		"no time":        {secret, func(h http.Header) []byte { h.Del(control.TimestampHeader); return body }, at},
+		"another secret": {"0123456789abcdeX", func(http.Header) []byte { return body }, sent},
+		"no secret":      {"", func(http.Header) []byte { return body }, sent},
+		"another body":   {secret, func(http.Header) []byte { return append([]byte(" "), body...) }, sent},
+		"another time":   {secret, func(h http.Header) []byte { h.Set(control.TimestampHeader, "1700000001"); return body }, sent},
+		"no time":        {secret, func(h http.Header) []byte { h.Del(control.TimestampHeader); return body }, sent},
 		"another version": {secret, func(h http.Header) []byte {
 			h.Set(control.SignatureHeader, "v2="+h.Get(control.SignatureHeader)[3:])
 			return body
-		}, at},
-		"no signature":      {secret, func(h http.Header) []byte { h.Del(control.SignatureHeader); return body }, at},
-		"an old one":        {secret, func(http.Header) []byte { return body }, at.Add(5*time.Minute + time.Second)},
-		"one of the future": {secret, func(http.Header) []byte { return body }, at.Add(-5*time.Minute - time.Second)},
+		}, sent},
+		"no signature":      {secret, func(h http.Header) []byte { h.Del(control.SignatureHeader); return body }, sent},
+		"an old one":        {secret, func(http.Header) []byte { return body }, sent.Add(5*time.Minute + time.Second)},
+		"one of the future": {secret, func(http.Header) []byte { return body }, sent.Add(-5*time.Minute - time.Second)},
 	} {
 		h := header.Clone()
 		text := c.change(h)
