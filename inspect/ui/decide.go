@@ -31,11 +31,11 @@ type answers struct {
 	under map[string]chan struct{} // calls that are being answered; closed at the end of that
 }
 
-// of returns the answer that a call has got here, or nil.
-func (a *answers) of(id string) *decided {
+// of returns the answer that a call has got here, or nil, and whether it is being answered here.
+func (a *answers) of(id string) (d *decided, busy bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.find(id)
+	return a.find(id), a.under[id] != nil
 }
 
 func (a *answers) find(id string) *decided {

@@ -98,7 +98,13 @@ func (s *jobsSeen) approvals(w *Window, books []*book, first bool) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(before)) {
-		if _, there := s.calls[key]; !there && w.answers.of(key) == nil {
+		if _, there := s.calls[key]; there {
+			continue
+		}
+		switch answered, busy := w.answers.of(key); {
+		case busy: // it is being answered here, and the next look sees how that ends
+			s.calls[key] = before[key]
+		case answered == nil:
 			w.hub.publish("decided", "", decided{ID: before[key].ID, Host: before[key].Host, At: w.clock.Now()}) // elsewhere, or the call is gone
 		}
 	}
