@@ -15,9 +15,11 @@ import (
 // csv reads a line of names and then a row from each line. Without --template the names are
 // keys of a task. Semicolons and tabs may separate the cells, as spreadsheets write them.
 func (r *taskReader) csv(text []byte) {
+	if !bytes.ContainsRune(text, '\n') {
+		text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n")) // as some programs for the Mac end lines
+	}
 	comma, text, skipped := separator(text)
-	rows := csv.NewReader(bytes.NewReader(text))
-	rows.Comma, rows.FieldsPerRecord = comma, -1
+	rows := csvReader(text, comma)
 	names, err := rows.Read()
 	if err != nil {
 		r.fail(optionfile.Mistake{Line: 1, Problem: "has no line with the names of the columns: " + csvProblem(err)})
@@ -79,6 +81,9 @@ func (r *taskReader) ofColumns(mistakes []optionfile.Mistake) []optionfile.Mista
 
 func (r *taskReader) csvRow(names, row []string, place func(int) (int, int)) {
 	line, column := place(0)
+	if strings.TrimSpace(strings.Join(row, "")) == "" {
+		return // spreadsheets write such rows below the last one
+	}
 	if len(row) != len(names) {
 		r.fail(optionfile.Mistake{Line: line, Problem: fmt.Sprintf("has %s, and the first line names %s", shown.Count(len(row), "cell"), shown.Count(len(names), "column")), Fix: "put a cell with a separator in it into quotes"})
 		return
@@ -108,19 +113,51 @@ func (r *taskReader) csvRow(names, row []string, place func(int) (int, int)) {
 	r.add(n)
 }
 
-// separator finds what separates the cells, by the first line: commas, unless it has only semicolons or
-// tabs. A line sep=; that spreadsheets write is left out; skipped is the number of such lines.
+// separator finds what separates the cells: the first of comma, semicolon and tab with which the rows have as many
+// cells as there are names; without one, the first with which there are several names. A line sep=; that spreadsheets
+// write is left out; skipped is the number of such lines.
 func separator(text []byte) (comma rune, rest []byte, skipped int) {
 	first, after, _ := bytes.Cut(text, []byte("\n"))
 	if sep, ok := bytes.CutPrefix(bytes.TrimRight(first, "\r"), []byte("sep=")); ok && len(sep) == 1 {
 		return rune(sep[0]), after, 1
 	}
-	for _, c := range []byte{',', ';', '\t'} {
-		if bytes.IndexByte(first, c) >= 0 {
-			return rune(c), text, 0
+	for _, c := range ",;\t" {
+		rows := csvReader(text, c)
+		names, err := rows.Read()
+		if err != nil || len(names) < 2 {
+			continue
+		}
+		if alike(rows, len(names)) {
+			return c, text, 0
+		}
+		if comma == 0 {
+			comma = c
 		}
 	}
-	return ',', text, 0
+	if comma == 0 {
+		comma = ','
+	}
+	return comma, text, 0
+}
+
+// alike reports whether the next rows, up to a hundred of them, have so many cells.
+func alike(rows *csv.Reader, cells int) bool {
+	for n := range 100 {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return n > 0
+		}
+		if err != nil || len(row) != cells {
+			return false
+		}
+	}
+	return true
+}
+
+func csvReader(text []byte, comma rune) *csv.Reader {
+	rows := csv.NewReader(bytes.NewReader(text))
+	rows.Comma, rows.FieldsPerRecord = comma, -1
+	return rows
 }
 
 // csvProblem is an error of the reader, without the place.

@@ -87,10 +87,21 @@ func TestFormsOfTaskFiles(t *testing.T) {
 		{"t.csv", "id;prompt\r\n1;fix it, and more\r\n", "fix it, and more"},
 		{"t.csv", "sep=;\r\nid;prompt\r\n1;fix it\r\n", "fix it"},
 		{"t.tsv", "id\tprompt\n1\tfix it\n", "fix it"},
+		{"t.tsv", "title, long\tprompt\nx\tfix it\n", "fix it"},
+		{"t.csv", "title, long;prompt\r\nx;fix it\r\n", "fix it"},
+		{"t.csv", "\"title; long\",prompt\nx,fix it\n", "fix it"},
+		{"t.csv", "title; long,prompt\nx,fix it; and more\n", "fix it; and more"},
+		{"t.csv", "id,prompt\r1,fix it\r", "fix it"},
+		{"t.csv", "id,prompt\n1,fix it\n,\n , \n,,,\n", "fix it"},
 		{"t.jsonl", `{"id": 12, "prompt": "a"}`, "a"},
 	} {
-		assert.Equal(t, []string{c.want}, prompts(readAll(t, c.name, c.text, "")), "%q", c.text)
+		template := ""
+		if strings.Contains(c.text, "long") {
+			template = "{{.prompt}}"
+		}
+		assert.Equal(t, []string{c.want}, prompts(readAll(t, c.name, c.text, template)), "%q", c.text)
 	}
+	assert.Equal(t, []string{"Fix 7 x", "Fix 8 "}, prompts(readAll(t, "t.csv", "n;t\n7;x\n8;\n;\n;\n", "Fix {{.n}} {{.t}}")), "rows without text are not tasks")
 }
 
 // Mistakes are told in terms of the file, all at once.
