@@ -114,6 +114,10 @@ func (m *machine) requeueTo(n *node, number int, out []effect) []effect {
 			out[from+i] = r
 		}
 	}
+	if early := n.early; early != nil && m.named(early.ticket) == n {
+		n.early = nil
+		out = early.step(m, out)
+	}
 	if n.ahead != nil && n.ahead.number == number { // it is over already
 		result := n.ahead.result
 		n.ahead = nil

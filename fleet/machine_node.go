@@ -70,6 +70,7 @@ type node struct {
 	unadmitted bool
 	ending     *ending                  // what the queue is asked about
 	ahead      *ahead                   // the result of a ticket that the task will have
+	early      *seen                    // the note of such a ticket
 	answers    map[string]decidedRecord // to calls, also of other programs; by their ids
 	noted      Usage                    // the part of usage that the queue knows
 	left       TaskNote                 // of the program that has the task, or had it last

@@ -58,19 +58,19 @@ func TestACancelOfAllKnowsWhatCameAfterIt(t *testing.T) {
 	assert.Empty(t, canceled(`{"once":`), "what cannot be read cancels nothing")
 }
 
-// leases is a machine that shares its tasks, and whose first attempts run under leases. Each step of it is a
+// leases is a machine that shares its only task, a, whose attempts run under leases. Each step of it is a
 // second later.
 type leases struct {
 	*machine
 	now time.Time
 }
 
-func newLeases(specs ...spec) *leases {
+func newLeases() *leases {
 	r := testRules(1)
 	r.worker = "one"
 	l := &leases{newMachine(r), time.Unix(0, 0)}
 	l.step(caughtUp{})
-	l.step(added{specs: specs, last: true})
+	l.step(added{specs: []spec{{id: "a"}}, last: true})
 	return l
 }
 
@@ -82,15 +82,15 @@ func (l *leases) step(in input) {
 func (l *leases) note(n note) []effect { return n.note(l.machine, l.now, nil) }
 
 // lease leases the task for the attempt that has begun.
-func (l *leases) lease(task string, fence uint64) {
-	n := l.nodes[task]
-	l.step(leased{task, n.number, queue.Lease{Task: n.ticket(), Worker: "one", Fence: fence, TTL: time.Minute}, l.now, kernel.NewPromise[struct{}]()})
+func (l *leases) lease(fence uint64) {
+	n := l.nodes["a"]
+	l.step(leased{n.id, n.number, queue.Lease{Task: n.ticket(), Worker: "one", Fence: fence, TTL: time.Minute}, l.now, kernel.NewPromise[struct{}]()})
 }
 
 // jots gives the queue a note of the attempt.
-func (l *leases) jots(task string) (out []effect, reply *kernel.Promise[struct{}]) {
+func (l *leases) jots() (out []effect, reply *kernel.Promise[struct{}]) {
 	reply = kernel.NewPromise[struct{}]()
-	return l.note(jots{id: task, number: l.nodes[task].number, begins: true, reply: reply}), reply
+	return l.note(jots{id: "a", number: l.nodes["a"].number, begins: true, reply: reply}), reply
 }
 
 // settles answers those that the effects answer.
@@ -119,9 +119,9 @@ func TestAnAnswerToANoteOfAnOlderLease(t *testing.T) {
 	for name, err := range map[string]error{"it is lost": queue.ErrLeaseLost, "it was written": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := newLeases(spec{id: "a"})
-			m.lease("a", 1)
-			out, first := m.jots("a")
+			m := newLeases()
+			m.lease(1)
+			out, first := m.jots()
 			require.EqualValues(t, 1, notedIn(out))
 			old := m.nodes["a"].tenure.Lease
 			m.note(lapsed{"a", 1})
@@ -129,8 +129,8 @@ func TestAnAnswerToANoteOfAnOlderLease(t *testing.T) {
 			m.now = m.nodes["a"].due
 			m.step(woken{})
 			require.True(t, m.nodes["a"].is(2))
-			m.lease("a", 2)
-			out, second := m.jots("a")
+			m.lease(2)
+			out, second := m.jots()
 			require.Zero(t, notedIn(out), "one note is under way at a time")
 
 			out = m.note(jotted{id: "a", lease: old, usage: Usage{USD: 1}, lost: err != nil, err: err})
@@ -150,9 +150,9 @@ func TestAnAnswerToANoteOfAnOlderLease(t *testing.T) {
 // A note of an attempt whose task begins anew meanwhile says nothing about the new beginning.
 func TestAnAnswerToANoteOfAnOlderTicket(t *testing.T) {
 	t.Parallel()
-	m := newLeases(spec{id: "a"})
-	m.lease("a", 1)
-	m.jots("a")
+	m := newLeases()
+	m.lease(1)
+	m.jots()
 	m.step(ordered{queue.Decision{ID: requeueID("a#1"), Op: opRequeue, Task: "a#1"}, nil})
 	m.note(jotted{id: "a", lease: m.nodes["a"].tenure.Lease, usage: Usage{USD: 1}})
 	assert.Zero(t, m.nodes["a"].noted)
@@ -164,5 +164,45 @@ func isOver(p *kernel.Promise[struct{}]) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// The note of a ticket that another program has taken already is kept until the decision about it comes, and not
+// dropped while the attempt of the old ticket ends here.
+func TestANoteBeforeItsTicket(t *testing.T) {
+	t.Parallel()
+	note := func(ticket, call string) seen {
+		return seen{ticket: ticket, left: TaskNote{Worker: "two", Approvals: []Approval{{ID: call}}}}
+	}
+	requeue := func(ticket string) ordered {
+		return ordered{queue.Decision{ID: requeueID(ticket), Op: opRequeue, Task: ticket}, nil}
+	}
+	ends := ended{"a", outcome{status: Interrupted}}
+	for name, c := range map[string]struct {
+		inputs []input
+		want   []string
+	}{
+		"after the decision":                  {[]input{requeue("a#1"), ends, note("a#1", "x")}, []string{"x"}},
+		"before the decision":                 {[]input{note("a#1", "x"), requeue("a#1"), ends}, []string{"x"}},
+		"the last one counts":                 {[]input{note("a#1", "x"), note("a#1", "y"), requeue("a#1"), ends}, []string{"y"}},
+		"while the attempt ends":              {[]input{requeue("a#1"), note("a#1", "x"), ends}, []string{"x"}},
+		"of a later ticket":                   {[]input{note("a#2", "x"), note("a#1", "y"), requeue("a#1"), ends}, nil},
+		"of a later ticket, which is decided": {[]input{note("a#2", "x"), note("a#1", "y"), requeue("a#2"), ends}, []string{"x"}},
+		"of an older ticket":                  {[]input{requeue("a#2"), note("a#1", "x"), ends}, nil},
+		"of no ticket":                        {[]input{note("a#x", "x"), note("b#1", "x"), requeue("a#1"), ends}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newLeases()
+			m.lease(1)
+			for _, in := range c.inputs {
+				m.step(in)
+			}
+			var got []string
+			for _, a := range m.approvals() {
+				got = append(got, a.ID)
+			}
+			assert.Equal(t, c.want, got)
+		})
 	}
 }

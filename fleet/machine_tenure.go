@@ -137,7 +137,11 @@ func (u Usage) beyond(o Usage) Usage {
 
 func (in seen) step(m *machine, out []effect) []effect {
 	n := m.named(in.ticket)
-	if n == nil || n.tenure != nil || n.state == nodeOver || in.left.Worker == m.rules.worker && !in.free {
+	if n == nil {
+		m.keepsNote(in)
+		return out
+	}
+	if n.tenure != nil && n.tenure.Task == in.ticket || n.state == nodeOver || in.left.Worker == m.rules.worker && !in.free {
 		return out
 	}
 	was := n.suspect()
@@ -147,6 +151,22 @@ func (in seen) step(m *machine, out []effect) []effect {
 		m.push(n)
 	}
 	return out
+}
+
+// keepsNote keeps the note of a ticket whose decision has not come yet: a program that comes to a job has all tasks
+// before the decisions about them, and one that waits for a person notes nothing more.
+func (m *machine) keepsNote(in seen) {
+	id, number := splitTicket(in.ticket)
+	n := m.nodes[id]
+	if n == nil || number < n.requeued {
+		return
+	}
+	if n.early != nil {
+		if _, kept := splitTicket(n.early.ticket); kept > number {
+			return
+		}
+	}
+	n.early = &in
 }
 
 // noteOf is what the queue is to know of a task that this program has.

@@ -61,3 +61,27 @@ func TestAnAnswerThatComesAfterTheLease(t *testing.T) {
 		assert.Len(t, r.Attempts, 2)
 	})
 }
+
+// A program that comes to a job sees the calls of a task that was requeued and waits for a person elsewhere: the queue
+// reports the task before the decision that has requeued it.
+func TestApprovalsOfARequeuedTaskElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, all, ctx := memory(), tasks(1), t.Context()
+		hash := hashes(t, all)["t0"]
+		require.NoError(t, q.Offer(ctx, queue.Offer{Task: "t0", Hash: hash}))
+		l, err := q.Lease(ctx, "t0", "other")
+		require.NoError(t, err)
+		require.NoError(t, q.Finish(ctx, l, json.RawMessage(`{"id":"t0","status":"rejected","family":"agent"}`)))
+		require.NoError(t, q.Decide(ctx, queue.Decision{ID: "requeue.t0#1", Op: "requeue", Task: "t0#1", By: "me", At: time.Now()}))
+		require.NoError(t, q.Offer(ctx, queue.Offer{Task: "t0#1", Hash: hash}))
+		leave(t, q, "t0#1", 1, fleet.TaskNote{Worker: "other", Running: true, Approvals: []fleet.Approval{{ID: "abc", Task: "t0", Tool: "Bash"}}})
+		h, err := fleet.Start(ctx, fleet.Job{Tasks: all, Options: private(t, backend()), Out: t.TempDir(), Queue: q, Worker: "sub", Share: fleet.ShareSubmit})
+		require.NoError(t, err)
+		synctest.Wait()
+		assert.Len(t, h.Approvals(), 1)
+		require.NoError(t, h.Decide(ctx, "abc", true, ""))
+		h.Cancel()
+		<-h.Done()
+	})
+}
