@@ -16,6 +16,13 @@ import (
 func (h *hands) critical(command string) string {
 	d := &danger{h: h, dirs: []string{h.dir()}, values: map[string][]string{}, left: maxDanger}
 	d.script(command, 0)
+	if d.fed {
+		for _, w := range slices.Clone(d.words) {
+			if strings.ContainsAny(w, " \t\n;$&|") && d.found == "" {
+				d.script(w, 1)
+			}
+		}
+	}
 	return d.found
 }
 
@@ -26,6 +33,8 @@ type danger struct {
 	values map[string][]string // that a variable may have
 	words  []string            // all words of the script that are known
 	doubt  bool                // a value of the word was not known
+	feeds  bool                // a pipe or a redirection feeds a command
+	fed    bool                // a shell may read any word of the script as a command
 	found  string
 	left   int // of the work that it may do
 }
@@ -74,6 +83,10 @@ func (d *danger) script(text string, depth int) {
 			for _, w := range n.Items {
 				d.set(n.Name.Value, d.eval(w))
 			}
+		case *syntax.BinaryCmd:
+			d.feeds = d.feeds || n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+		case *syntax.Redirect:
+			d.feeds = d.feeds || n.Hdoc != nil || n.Op == syntax.WordHdoc
 		case *syntax.Word:
 			d.words = append(d.words, d.eval(n)...)
 		}
@@ -87,10 +100,13 @@ func (d *danger) script(text string, depth int) {
 	})
 }
 
+// separates reports whether a character ends a word in any reading of a script.
+func separates(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }
+
 // unread looks at a text that is not a script, word by word.
 func (d *danger) unread(text string) {
 	remover := ""
-	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>`\"'", r) }) {
+	for w := range strings.FieldsFuncSeq(text, separates) {
 		if d.found != "" {
 			return
 		}
@@ -115,82 +131,7 @@ func (d *danger) set(name string, values []string) {
 	}
 }
 
-// call looks at a simple command.
-func (d *danger) call(c *syntax.CallExpr, depth int) {
-	all, sure := make([][]string, len(c.Args)), make([]bool, len(c.Args))
-	for i, w := range c.Args {
-		d.doubt = false
-		all[i] = d.eval(w)
-		sure[i] = !d.doubt
-	}
-	first := func(i int) string {
-		if i < len(all) && len(all[i]) == 1 {
-			return all[i][0]
-		}
-		return ""
-	}
-	name := filepath.Base(first(0))
-	at := 0
-	switch name {
-	case "cd", "pushd":
-		d.move(all[1:])
-		return
-	case "find":
-		d.find(all[1:])
-		return
-	case "eval", "sh", "bash", "dash", "zsh", "ksh", "su":
-		if depth < maxScripts {
-			for _, arg := range all[1:] {
-				for _, text := range arg {
-					if d.left < 0 {
-						return
-					}
-					if name == "eval" || strings.ContainsAny(text, " ;\n") {
-						d.script(text, depth+1)
-					}
-				}
-			}
-		}
-		if name == "eval" && depth < maxScripts {
-			d.script(strings.Join(firstValues(all[1:]), " "), depth+1)
-		}
-		return
-	case "sudo", "doas", "env", "command", "builtin", "exec", "nice", "nohup", "time", "timeout", "xargs", "busybox", "toybox", "stdbuf", "ionice", "setsid", "strace", "parallel", "flock", "watch", "chronic":
-		at = slices.IndexFunc(all, func(w []string) bool {
-			return slices.ContainsFunc(w, removes)
-		})
-		if at < 0 {
-			return
-		}
-		name = filepath.Base(all[at][0])
-	}
-	unknown := name == "" || name == "." && len(all[0]) != 1 // the name is not known
-	if !removes(name) {
-		if !unknown || !slices.ContainsFunc(all, func(w []string) bool { return len(w) == 1 && recursive.MatchString(w[0]) }) {
-			return
-		}
-		name = "rm"
-	}
-	for i := at + 1; i < len(all); i++ {
-		for _, text := range all[i] {
-			d.remove(name, text, sure[i])
-		}
-	}
-	if filepath.Base(first(0)) == "xargs" || filepath.Base(first(0)) == "parallel" {
-		for _, w := range d.words { // they come from what is before the pipe
-			d.remove(name, w, true)
-		}
-	}
-}
-
 var recursive = regexp.MustCompile(`^(-[a-zA-Z]*[rRfF][a-zA-Z]*|--recursive|--force)$`)
-
-func firstValues(all [][]string) (list []string) {
-	for _, w := range all {
-		list = append(list, w[0])
-	}
-	return list
-}
 
 // move notes the directories to which cd may lead.
 func (d *danger) move(args [][]string) {
@@ -212,7 +153,7 @@ func (d *danger) move(args [][]string) {
 // find looks at the places from which find removes. With a test such as -name it removes a
 // part of what is there.
 func (d *danger) find(args [][]string) {
-	if !slices.ContainsFunc(args, func(w []string) bool { return w[0] == "-delete" || removes(w[0]) }) {
+	if !slices.ContainsFunc(args, func(w []string) bool { return w[0] == "-delete" || namesRemover(w[0]) }) {
 		return
 	}
 	start := slices.IndexFunc(args, func(w []string) bool { // behind options such as -L and -O3
@@ -407,6 +348,8 @@ func (d *danger) value(p *syntax.ParamExp) []string {
 	switch p.Param.Value {
 	case "HOME":
 		values = append(values, d.h.home())
+	case "IFS":
+		values = append(values, " ")
 	case "PWD":
 		values = append(values, d.h.dir())
 	default:

@@ -95,3 +95,34 @@ func TestFindThatRemoves(t *testing.T) {
 		assert.Empty(t, h.critical(command), command)
 	}
 }
+
+// A program that starts another one, and a shell by whatever way its script comes, hides no removal.
+func TestRemovalsBehindOtherPrograms(t *testing.T) {
+	t.Parallel()
+	h := handsWithLinks(t)
+	for _, wrapper := range []string{
+		"sudo", "sudo -u root", "doas", "env", "env -i A=b", "timeout 5", "timeout -k 1 5", "nohup", "nice -n 5", "ionice -c 3", "exec", "exec -a x", "command", "time", "stdbuf -oL", "setsid", "busybox", "xargs", "strace -f", "flock x", "chroot /", "sudo nice timeout 5", "taskset 1", "unshare -r",
+	} {
+		for _, command := range []string{
+			"rm -rf /", "/bin/rm -rf ~", "sh -c 'rm -rf /'", "bash -c 'rm -rf ~'", "/bin/bash -lc 'rm -rf ~'", `bash -c "rm -rf $HOME"`, "eval 'rm -rf ~'", "eval rm -rf ~", "find / -delete", "find / -exec rm -rf {} +", "find ~ -exec rm {} ';'", "bash -c 'sudo rm -rf /'", "sh -c \"rm\t-rf\t/\"", "bash -c 'find / -delete'", "sh -c 'rm${IFS}-rf${IFS}/'", "bash <<< 'rm -rf ~'",
+		} {
+			assert.NotEmpty(t, h.critical(wrapper+" "+command), "%s %s", wrapper, command)
+		}
+		for _, command := range []string{"rm -rf sub", "sh -c 'rm -rf sub'", "bash build.sh", "find sub -delete", "find . -name x", "find . -exec ls {} +", "bash -c 'echo $1' x", "make -j 4", "ls -s"} {
+			assert.Empty(t, h.critical(wrapper+" "+command), "%s %s", wrapper, command)
+		}
+	}
+	for _, command := range []string{
+		"bash <<< 'rm -rf ~'", "bash <<'E'\nrm -rf ~\nE", "bash -s <<E\nls\nrm -rf /\nE", "bash -es x <<< 'rm -rf ~'", "bash -o pipefail <<< 'rm -rf ~'", "bash /dev/stdin <<< 'rm -rf ~'", "echo 'rm -rf ~' | bash", "printf 'rm -rf /\\n' | sh -", "echo 'rm -rf ~' | sudo -s", "echo 'rm -rf ~' | sudo bash", "cat <<'E' | sh\nrm -rf ~\nE", "echo 'rm -rf ~' | tee x | bash -x",
+		"source /dev/stdin <<< 'rm -rf ~'", ". <(echo 'rm -rf ~')", "bash <(echo 'rm -rf ~')", `eval "$(echo 'rm -rf ~')"`, `bash -c "$(cat <<'E'` + "\nrm -rf ~\nE\n)\"", `read x <<< 'rm -rf ~'; eval "$x"`, "echo 'rm -rf ~' | su", "echo 'rm -rf ~' | su root",
+		"sh -c \"rm\t-rf\t/\"", "sh -c 'rm -rf /'\"\"", "bash -c 'rm${IFS}-rf${IFS}/'", "rm${IFS}-rf${IFS}/", `X="rm -rf /"; $X`, `X="-rf /"; rm $X`, "trap 'rm -rf ~' EXIT", "watch 'rm -rf /'", "env -S 'rm -rf /'", "flock x -c 'rm -rf /'", "command cd / && rm -rf *", "builtin cd ~; rm -rf .",
+		"find sub -exec sh -c 'rm -rf /' ';'", "find / -exec sh -c 'rm \"$@\"' _ {} +", "find . -exec env rm -rf {} +", "echo / | sudo xargs rm -rf", "echo / | xargs sh -c 'rm -rf \"$@\"' _", "script -c 'rm -rf ~' x", "ls | parallel 'rm -rf ~/'", "bash -c \"bash <<< 'rm -rf ~'\"",
+	} {
+		assert.NotEmpty(t, h.critical(command), command)
+	}
+	for _, command := range []string{
+		"echo 'rm -rf sub' | bash", "bash build.sh", "cat > x.sh <<'E'\nrm -rf ~\nE", "cat > x.sh <<'E'\nrm -rf ~\nE\nbash x.sh", "bash -c 'ls /' | grep x", "git commit -m 'no rm -rf /'", "git commit -m 'no rm -rf / more' && bash build.sh", "ls / | xargs echo", "sudo apt install bash", "curl -s https://example.com/x.sh | bash", "X='a b'; echo $X", "find . -name '*.o' -exec rm {} +", "grep -s 'rm -rf /' x | head -1",
+	} {
+		assert.Empty(t, h.critical(command), command)
+	}
+}
