@@ -280,17 +280,25 @@ func (s *settings) follow(ctx context.Context, c *console, cluster Cluster, e Jo
 		c.note("job %s goes on\n%s", e.Job, s.attachLine(e.Job))
 		failed = nil
 	} else if failed == nil {
-		s.over(ctx, c, cluster, e.Job)
+		s.over(ctx, c, cluster, e.Job, func(ctx context.Context) (bool, error) { return requeued(ctx, tasks) })
 	}
 	return s.summary(c, h.Progress(), failed, signalOf(ctx))
 }
 
 // over says in the directory that a job is over, for troupe jobs and for workers that come. Without that
-// they find out by themselves.
-func (s *settings) over(ctx context.Context, c *console, cluster Cluster, job string) {
+// they find out by themselves. again looks, after that, whether a task was requeued meanwhile: the job was
+// opened for it, perhaps before that.
+func (s *settings) over(ctx context.Context, c *console, cluster Cluster, job string, again func(context.Context) (bool, error)) {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 	defer cancel()
-	if err := cluster.Over(within, job); err != nil && !s.quiet {
+	err := cluster.Over(within, job)
+	if err == nil {
+		var open bool
+		if open, err = again(within); open {
+			err = cluster.NotOver(within, job)
+		}
+	}
+	if err != nil && !s.quiet {
 		c.note("job %s is over, but the directory of jobs does not say so: %s", job, printable(err.Error()))
 	}
 }

@@ -85,8 +85,8 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 		}
 		return s.tailRemote(ctx, c, cluster, q, files, &e, s.words[2])
 	}
-	code := s.steerRemote(ctx, c, q, &e, command, s.words[min(2, len(s.words)):])
-	if command == "requeue" && code == exitOK && e.State == JobOver {
+	code, done := s.steerRemote(ctx, c, q, &e, command, s.words[min(2, len(s.words)):])
+	if command == "requeue" && done > 0 { // the job may have ended since its entry was read
 		if err := cluster.Reopen(ctx, e.Job); err != nil {
 			return machinesFailed(c, err)
 		}
@@ -94,9 +94,9 @@ func ctlMachines(ctx context.Context, p process, c *console, s *settings) int {
 	return code
 }
 
-// steerRemote looks at a job, or decides about it.
-func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e *JobEntry, command string, rest []string) int {
-	wrong := func(problem, fix string) int { return c.usage(&usageError{problem, fix}) }
+// steerRemote looks at a job, or decides about it. done is how many orders the queue has.
+func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e *JobEntry, command string, rest []string) (code, done int) {
+	wrong := func(problem, fix string) (int, int) { return c.usage(&usageError{problem, fix}), 0 }
 	shows := slices.Contains([]string{"status", "results", "approvals"}, command)
 	switch {
 	case s.asJSON && !shows:
@@ -111,7 +111,7 @@ func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e
 	var orders []fleet.Order
 	switch command {
 	case "status", "results", "approvals":
-		return s.showRemote(ctx, c, q, e, command)
+		return s.showRemote(ctx, c, q, e, command), 0
 	case "pause", "resume":
 		orders = []fleet.Order{{Op: command}}
 	case "retune":
@@ -124,7 +124,7 @@ func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e
 		if s.status != "" {
 			seen, err := look(ctx, q, e)
 			if err != nil {
-				return machinesFailed(c, err)
+				return machinesFailed(c, err), 0
 			}
 			for i := range seen.Tasks {
 				if t := &seen.Tasks[i]; t.State == fleet.TaskOver && string(t.Status) == s.status {
@@ -147,15 +147,17 @@ func (s *settings) steerRemote(ctx context.Context, c *console, q queue.Queue, e
 	default:
 		return wrong(fmt.Sprintf("troupe ctl has no command %q for a job of many machines", command), "there are status, results, tail, approvals, pause, resume, retune, cancel, requeue, allow and deny")
 	}
-	code := exitOK
+	code = exitOK
 	for _, o := range orders {
 		o.By = ownName()
 		if err := s.decide(ctx, q, e, &o); err != nil {
 			c.note("%s%s", printable(cmp.Or(o.Task, o.Approval, e.Job)+": "), printable(err.Error()))
 			code = exitResult
+		} else {
+			done++
 		}
 	}
-	return code
+	return code, done
 }
 
 // decide gives an order. The beginning of the id of a call is enough.
@@ -237,6 +239,33 @@ func look(ctx context.Context, q queue.Queue, e *JobEntry) (*remoteView, error) 
 		}
 	}
 	return v, nil
+}
+
+// requeued reports whether a task was requeued that has no result since then.
+func requeued(ctx context.Context, q queue.Queue) (bool, error) {
+	last, over := map[string]int{}, map[string]bool{} // by id; by ticket
+	for change, err := range q.Watch(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if d := change.Decision; d != nil {
+			id, number, _ := strings.Cut(d.Task, "#")
+			if n, err := strconv.Atoi(number); err == nil && d.Op == "requeue" {
+				last[id] = max(last[id], n)
+			}
+			continue
+		}
+		if change.State == queue.Current {
+			for id, n := range last { //troupe:maporder is there any
+				if !over[fmt.Sprintf("%s#%d", id, n)] {
+					return true, nil
+				}
+			}
+			return false, nil
+		}
+		over[change.Task] = change.State == queue.Over
+	}
+	return false, context.Cause(ctx)
 }
 
 // task is a task of the queue.

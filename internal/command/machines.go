@@ -51,7 +51,10 @@ type Cluster interface {
 	Specification(ctx context.Context, job string) ([]byte, error)
 	// Over says that all tasks of a job have results.
 	Over(ctx context.Context, job string) error
-	// Reopen has workers look at a job that is over once more.
+	// NotOver takes that back: a task was requeued meanwhile.
+	NotOver(ctx context.Context, job string) error
+	// Reopen has all workers look at a job once more, also if it is over. The error matches [ErrNoJob] if it
+	// is being removed.
 	Reopen(ctx context.Context, job string) error
 	// Remove removes a job with all that it has. The error matches [ErrNoJob].
 	Remove(ctx context.Context, job string) error

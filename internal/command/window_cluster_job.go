@@ -361,7 +361,7 @@ func (j *clusterJob) Do(ctx context.Context, c ui.Command) error {
 		}
 		j.mu.Unlock()
 	}
-	if c.Op == ui.RequeueTask && over {
+	if c.Op == ui.RequeueTask { // the job may have ended meanwhile
 		if err := j.w.cluster.Reopen(ctx, j.name); err != nil {
 			return err
 		}

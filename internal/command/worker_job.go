@@ -21,10 +21,13 @@ type workerJob struct {
 	w      *worker
 	entry  JobEntry
 	handle atomic.Pointer[fleet.Handle]
+	// reopened: a task was requeued, perhaps when the job had ended here.
+	reopened atomic.Bool
 	// The loop of the worker has these.
 	limit   int
 	most    int       // that limit may be, for the job on each worker; 0: what there is
 	since   time.Time // it has had its handle, if it has an account
+	anew    bool      // this worker has said before that the job is over
 	why     string    // it does not run here
 	removed bool
 	err     error // of run, when that has ended
@@ -99,6 +102,11 @@ func (j *workerJob) run(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	if j.anew { // it may have said so when a requeue had come already
+		if err := j.w.cluster.NotOver(calls, j.entry.Job); err != nil {
+			return err
+		}
+	}
 	h, err := fleet.Start(context.WithoutCancel(ctx), *job)
 	if err != nil {
 		return err
@@ -118,12 +126,14 @@ func (j *workerJob) run(ctx context.Context) error {
 			<-h.Done()
 			return err
 		}
-		if r.Worker == job.Worker && !j.w.s.quiet {
+		if r.Worker == job.Worker && !r.Earlier && !j.w.s.quiet {
 			j.w.note("job %s: %s: %s", j.entry.Job, r.ID, r.Status)
 		}
 	}
 	<-h.Done()
-	j.w.s.over(ctx, j.w.console, j.w.cluster, j.entry.Job)
+	if !j.reopened.Load() {
+		j.w.s.over(ctx, j.w.console, j.w.cluster, j.entry.Job, func(context.Context) (bool, error) { return j.reopened.Load(), nil })
+	}
 	return nil
 }
 

@@ -38,7 +38,8 @@ type worker struct {
 	started time.Time
 
 	jobs  map[string]*workerJob
-	order []string // of the jobs, the oldest one first
+	order []string        // of the jobs, the oldest one first
+	done  map[string]bool // jobs that were over here
 	over  chan *workerJob
 	stage int // how many signals to end it has had
 
@@ -52,7 +53,7 @@ type worker struct {
 func newWorker(p process, c *console, s *settings, cluster Cluster, rt *runtime.Runtime) *worker {
 	w := &worker{
 		process: p, console: c, s: s, cluster: cluster, runtime: rt, started: time.Now().UTC(),
-		name: cmp.Or(s.machines.servers.Name, hostName()), jobs: map[string]*workerJob{}, parked: map[string]time.Time{}, over: make(chan *workerJob),
+		name: cmp.Or(s.machines.servers.Name, hostName()), jobs: map[string]*workerJob{}, done: map[string]bool{}, parked: map[string]time.Time{}, over: make(chan *workerJob),
 	}
 	if s.batch.job.Pace == nil {
 		w.places = cmp.Or(s.batch.job.Concurrency, 4)
@@ -173,18 +174,25 @@ func (w *worker) changed(ctx context.Context, change JobChange) {
 			w.forget(change.Job)
 		}
 	case j != nil && change.State == JobOver: // its last results are on their way
+	case j != nil && change.State == JobOpen: // the job that runs may have ended before it has read of the requeue
+		j.reopened.Store(true)
 	case j != nil || change.State != JobOpen || w.stage > 0:
 	case !fits(w.s.machines.labels, change.Labels):
 	default:
-		j = newWorkerJob(w, change.JobEntry)
-		w.jobs[change.Job], w.soon = j, true
 		w.order = append(w.order, change.Job)
+		w.begin(ctx, newWorkerJob(w, change.JobEntry))
 		slices.SortStableFunc(w.order, func(a, b string) int { return w.jobs[a].entry.Submitted.Compare(w.jobs[b].entry.Submitted) })
-		go func() {
-			j.err = j.run(ctx)
-			w.over <- j
-		}()
 	}
+}
+
+// begin runs a job.
+func (w *worker) begin(ctx context.Context, j *workerJob) {
+	w.jobs[j.entry.Job], w.soon = j, true
+	j.anew = w.done[j.entry.Job]
+	go func() {
+		j.err = j.run(ctx)
+		w.over <- j
+	}()
 }
 
 // ended takes the end of a job. One that has stopped here by something that passes begins again.
@@ -194,7 +202,11 @@ func (w *worker) ended(ctx context.Context, j *workerJob) {
 	case j.removed:
 		w.drop(name)
 		w.forget(name)
+	case j.err == nil && j.reopened.Load() && w.stage == 0:
+		w.done[name] = true
+		w.begin(ctx, newWorkerJob(w, j.entry))
 	case j.err == nil:
+		w.done[name] = true
 		w.drop(name)
 		w.note("job %s: all tasks are over", name)
 	case w.stage > 0:
@@ -234,6 +246,7 @@ func (w *worker) drop(name string) {
 
 // forget removes the files of a job that was removed.
 func (w *worker) forget(name string) {
+	delete(w.done, name)
 	if err := os.RemoveAll(w.dirOf(name)); err != nil {
 		w.note("job %s was removed, but its files are not: %v", name, err)
 	}

@@ -388,9 +388,14 @@ func (d *directory) Over(ctx context.Context, job string) error {
 	})
 }
 
+// NotOver implements command.Cluster.
+func (d *directory) NotOver(ctx context.Context, job string) error {
+	return d.persist(ctx, "job "+job, func(ctx context.Context) error { return d.jobs.Delete(ctx, overKey(job)) })
+}
+
 // Reopen implements command.Cluster.
 func (d *directory) Reopen(ctx context.Context, job string) error {
-	if err := d.persist(ctx, "job "+job, func(ctx context.Context) error { return d.jobs.Delete(ctx, overKey(job)) }); err != nil {
+	if err := d.NotOver(ctx, job); err != nil {
 		return err
 	}
 	return d.state(ctx, job, command.JobOpen)
@@ -406,6 +411,10 @@ func (d *directory) state(ctx context.Context, job string, state command.JobStat
 		all := map[string]json.RawMessage{}
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return fmt.Errorf("job %s: its entry cannot be read: %w", job, err)
+		}
+		var now command.JobState
+		if _ = json.Unmarshal(all["state"], &now); now == command.JobRemoving && state == command.JobOpen {
+			return fmt.Errorf("job %s is being removed: %w", job, command.ErrNoJob)
 		}
 		all["state"], _ = json.Marshal(state) // a text
 		if raw, err = json.Marshal(all); err != nil {
