@@ -19,9 +19,10 @@ const eventQueue = 1024
 
 // bus hands events to every reader. Publishing never blocks.
 type bus struct {
-	exec kernel.Executor
-	log  *handler   // nil without a logger
-	from slog.Level // the lowest level that is logged
+	exec  kernel.Executor
+	broke func(error) // reports the panic of a filter, on a separate task
+	log   *handler    // nil without a logger
+	from  slog.Level  // the lowest level that is logged
 
 	readers atomic.Int32 // len(subs): without readers an event takes no lock
 
@@ -34,6 +35,7 @@ type bus struct {
 type subscription struct {
 	session string                          // "" for all
 	want    func(*session.EventRecord) bool // nil: every event
+	broken  bool                            // want has panicked; the lock of the bus guards it
 	mu      sync.Mutex
 	queue   []session.EventRecord
 	wake    chan struct{}
@@ -57,14 +59,40 @@ func (b *bus) publish(r session.EventRecord) (seq uint64) {
 	b.seq++
 	r.Seq = b.seq
 	for _, s := range b.subs[r.Session] {
-		s.push(r)
+		b.offer(s, r)
 	}
 	if r.Session != "" {
 		for _, s := range b.subs[""] {
-			s.push(r)
+			b.offer(s, r)
 		}
 	}
 	return r.Seq
+}
+
+// offer gives a reader an event that it wants.
+func (b *bus) offer(s *subscription, r session.EventRecord) {
+	if s.want == nil || b.wanted(s, r) {
+		s.push(r)
+	}
+}
+
+// wanted asks the filter of a reader. The emitter holds locks and may be an actor, so a panic
+// ends the reader alone, and is reported on another task.
+func (b *bus) wanted(s *subscription, r session.EventRecord) (yes bool) {
+	if s.broken {
+		return false
+	}
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		yes, s.broken = false, true
+		s.end()
+		err := &session.PanicError{Value: p, Message: "EventsWhere", Stack: debug.Stack()}
+		b.exec.Go(func() { b.broke(err) })
+	}()
+	return s.want(&r)
 }
 
 // logTo writes events to a log, on a separate task: the emitter of an event holds locks
@@ -77,9 +105,6 @@ func (b *bus) logTo(logger func() *slog.Logger, from slog.Level) {
 }
 
 func (s *subscription) push(r session.EventRecord) {
-	if s.want != nil && !s.want(&r) {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) >= eventQueue {

@@ -174,6 +174,53 @@ func TestEventsWhere(t *testing.T) {
 	wait()
 }
 
+// TestAFilterThatPanics ends its reader, and nothing else: the session whose end it could not
+// take is closed, and its place is free.
+func TestAFilterThatPanics(t *testing.T) {
+	t.Parallel()
+	w := &rig{newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxSessions: 1}})}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var reported []*session.CallbackFailed
+	w.Executor().Go(func() {
+		for r := range w.Events(ctx) {
+			if e, ok := r.Event.(*session.CallbackFailed); ok {
+				reported = append(reported, e)
+			}
+		}
+	})
+	asked, got := 0, 0
+	reader := w.Task(func() {
+		for range w.EventsWhere(ctx, func(r *session.EventRecord) bool {
+			asked++
+			switch e := r.Event.(type) {
+			case *session.Ended:
+				return e.Reason.Error() == "no"
+			case *session.Steered:
+				return true
+			}
+			return false
+		}) {
+			got++
+		}
+	})
+	s := w.open(w.spec(turns()))
+	w.Steered("", "first", "a change")
+	within, cancel := context.WithCancel(ctx)
+	giveUp := w.Sched.AfterFunc(time.Hour, cancel)
+	require.NoError(t, s.Close(within))
+	giveUp.Stop()
+	reader()
+	before := asked
+	require.NoError(t, w.open(w.spec(turns())).Close(ctx))
+	w.Pass(time.Second)
+	assert.Equal(t, []int{1, before}, []int{got, asked})
+	require.Len(t, reported, 1)
+	assert.Equal(t, "EventsWhere", reported[0].Name)
+	require.ErrorAs(t, reported[0].Err, new(*session.PanicError))
+	stop()
+}
+
 // TestTreeOf asks the given sessions alone.
 func TestTreeOf(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,9 @@ func New(cfg Config) (*Runtime, error) {
 	rt.sys = kernel.NewSystem(seams)
 	rt.began = rt.sys.Clock().Now()
 	rt.host.System, rt.host.Budget = rt.sys, user.NewBudget(cfg.LineBudget)
-	rt.bus = &bus{exec: rt.sys.Executor()}
+	rt.bus = &bus{exec: rt.sys.Executor(), broke: func(err error) {
+		rt.emit(&session.CallbackFailed{Kind: "event", Name: "EventsWhere", Err: err})
+	}}
 	if logger := cfg.Logger; logger != nil {
 		rt.bus.logTo(func() *slog.Logger { return logger }, math.MinInt)
 	} else {
@@ -247,7 +249,8 @@ func (rt *Runtime) Events(ctx context.Context) iter.Seq[session.EventRecord] {
 
 // EventsWhere is [Runtime.Events] with the events for which want returns true. Those that are left out
 // wake no goroutine, and no event is lost because of them. want is called where the event happens:
-// it must be fast, must not block, and must not call the runtime.
+// it must be fast, must not block, and must not call the runtime. If it panics, the loop ends after
+// the events so far, and a [session.CallbackFailed] event of the runtime says so.
 func (rt *Runtime) EventsWhere(ctx context.Context, want func(*session.EventRecord) bool) iter.Seq[session.EventRecord] {
 	return rt.bus.read(ctx, "", want, func() bool { return false })
 }
