@@ -50,8 +50,9 @@ type Admission struct {
 	// DiskDir is the directory of MinFreeDisk. Default: "", the working directory.
 	DiskDir string
 	// Measure returns the state of the machine, once a second at most. It must return
-	// quickly. nil: that of this machine, on Linux; elsewhere MaxMemory and MinFreeDisk need
-	// it.
+	// quickly. While it panics the machine counts as full, and a [session.WarningIssued] event of
+	// the runtime says so once. nil: that of this machine, on Linux; elsewhere MaxMemory and
+	// MinFreeDisk need it.
 	Measure func() HostUsage
 	// MaxWait is the longest time in the queue; then the error is a *[session.TimeoutError].
 	// Default: 0, as long as the context allows.
@@ -222,21 +223,12 @@ func (a *admission) enter(ctx context.Context) (*ticket, error) {
 	}
 	t := &ticket{AdmissionRequest: request}
 	turn := kernel.NewPromise[struct{}]()
-	a.mu.Lock()
-	if a.closed {
-		a.mu.Unlock()
-		return nil, session.ErrShutdown
-	}
-	t.admit = func() { turn.Resolve(struct{}{}) }
-	a.all[t] = turn
-	a.wake(a.queue.ask(a.clock.Now(), t))
-	if t.granted { // the usual case
-		defer a.mu.Unlock()
-		a.admitted(t)
+	if granted, err := a.ask(t, turn); err != nil {
+		return nil, err
+	} else if granted { // the usual case
 		return t, nil
 	}
 	limit := &session.TimeoutError{What: "admission of a session", Limit: a.queue.limits.MaxWait, SetBy: "Admission.MaxWait"}
-	a.mu.Unlock()
 	ctx, cancel := kernel.WithTimeout(ctx, a.clock, limit)
 	defer cancel()
 	_, err := turn.Wait(ctx, a.exec)
@@ -252,6 +244,22 @@ func (a *admission) enter(ctx context.Context) (*ticket, error) {
 	a.stat.GaveUp++
 	a.wake(a.queue.leave(a.clock.Now(), t)) // it may have been granted meanwhile
 	return nil, err
+}
+
+// ask queues a ticket, and reports whether it was granted at once. Later turn says so.
+func (a *admission) ask(t *ticket, turn *kernel.Promise[struct{}]) (granted bool, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false, session.ErrShutdown
+	}
+	t.admit = func() { turn.Resolve(struct{}{}) }
+	a.all[t] = turn
+	a.wake(a.queue.ask(a.clock.Now(), t))
+	if t.granted {
+		a.admitted(t)
+	}
+	return t.granted, nil
 }
 
 func (a *admission) admitted(t *ticket) {

@@ -2,10 +2,12 @@ package runtime
 
 import (
 	"cmp"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // queue decides which session starts when. It is a value: no clock, no goroutine. Equal
@@ -21,6 +23,8 @@ type queue struct {
 	rand    kernel.Rand
 	machine HostUsage
 	checked time.Time   // when machine was measured
+	unknown bool        // that has panicked
+	failed  func(error) // reports it, and does not wait
 	recent  []time.Time // starts that have not grown yet; only with MaxMemory
 }
 
@@ -121,14 +125,31 @@ func (q *queue) full(now time.Time) bool {
 		return false
 	}
 	if q.checked.IsZero() || now.Sub(q.checked) >= checkEvery {
-		q.machine, q.checked = q.limits.Measure(), now
+		q.measure(now)
 	}
 	q.recent = slices.DeleteFunc(q.recent, func(at time.Time) bool { return now.Sub(at) >= growing })
+	if q.unknown {
+		return q.live > 0 || q.limits.MinFreeDisk > 0
+	}
 	if q.limits.MinFreeDisk > 0 && q.machine.FreeDisk < q.limits.MinFreeDisk {
 		return true
 	}
 	expected := q.machine.Memory + int64(len(q.recent)+1)*cmp.Or(q.limits.MemoryEach, memoryEach)
 	return q.limits.MaxMemory > 0 && expected > q.limits.MaxMemory && q.live > 0
+}
+
+// measure asks for the state of the machine. A function of the user's that panics is asked again
+// at the next time, and reported once until it returns.
+func (q *queue) measure(now time.Time) {
+	q.checked = now
+	defer func() {
+		p := recover()
+		if p != nil && !q.unknown {
+			q.failed(&session.PanicError{Value: p, Message: "Admission.Measure", Stack: debug.Stack()})
+		}
+		q.unknown = p != nil
+	}()
+	q.machine = q.limits.Measure()
 }
 
 // best is the ticket to admit next: the highest priority, of the group with the fewest

@@ -70,3 +70,45 @@ func TestSessionsWaitForAPlace(t *testing.T) {
 	}
 	assert.Empty(t, rt.Sessions())
 }
+
+// TestAMeasureThatPanics: the machine counts as full until it can be measured again, and no
+// lock stays taken.
+func TestAMeasureThatPanics(t *testing.T) {
+	t.Parallel()
+	broken := false
+	w := &rig{newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxMemory: 1 << 30, MemoryEach: 1, Measure: func() runtime.HostUsage {
+		if broken {
+			panic("odd")
+		}
+		return runtime.HostUsage{}
+	}}})}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var problems []string
+	w.Executor().Go(func() {
+		for r := range w.Events(ctx) {
+			if e, ok := r.Event.(*session.WarningIssued); ok {
+				problems = append(problems, e.Problem)
+			}
+		}
+	})
+	first := w.open(w.spec(turns()))
+	w.Pass(2 * time.Second)
+	broken = true
+	var second *runtime.Session
+	wait := w.Task(func() {
+		defer func() { assert.Nil(t, recover()) }()
+		second = w.open(w.spec(turns()))
+	})
+	w.Pass(time.Minute)
+	require.Nil(t, second)
+	assert.Equal(t, 1, w.AdmissionStat().Queued)
+	assert.Equal(t, []string{"the machine counts as full until Admission.Measure returns: panic while handling Admission.Measure: odd"}, problems)
+	broken = false
+	wait()
+	for _, s := range []*runtime.Session{first, second} {
+		require.NoError(t, s.Close(ctx))
+	}
+	stop()
+	w.Finish()
+}

@@ -87,6 +87,7 @@ func New(cfg Config) (*Runtime, error) {
 		rt.bus.logTo(slog.Default, slog.LevelWarn) // a bug in a callback must not be silent
 	}
 	rt.admission = newAdmission(cfg.Admission, rt.sys)
+	rt.admission.queue.failed = rt.unmeasured
 	rt.breaks = newBreakers(cfg.Breakers, rt.sys, rt.emit)
 	if rt.spawner = seams.Spawner; rt.spawner == nil {
 		rt.spawner = transport.NewProcessSpawner(transport.ProcessConfig{
@@ -114,6 +115,13 @@ func (rt *Runtime) StateDir() string { return rt.cfg.StateDir }
 // emit reports an event of the runtime itself.
 func (rt *Runtime) emit(e session.Event) {
 	rt.bus.publish(session.EventRecord{At: rt.sys.Clock().Now(), Event: e})
+}
+
+// unmeasured reports that the state of the machine is not known. Locks are held, so it does
+// that on another task.
+func (rt *Runtime) unmeasured(err error) {
+	problem := "the machine counts as full until Admission.Measure returns: " + err.Error()
+	rt.sys.Executor().Go(func() { rt.emit(&session.WarningIssued{Problem: problem}) })
 }
 
 // hostSwept reports what an earlier program had left.
