@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/internal/kernel"
@@ -17,7 +18,7 @@ import (
 // in the receipt as running. If a part fails, the receipt says what was stopped
 // nevertheless. Of a session that has ended the receipt is that of a kill.
 func (s *Session) Stop(ctx context.Context, scope session.StopScope) (*session.StopReceipt, error) {
-	before, err := s.core.Inventory(ctx)
+	before, err := s.inventory(ctx, scope.Kill)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
@@ -38,11 +39,32 @@ func (s *Session) Stop(ctx context.Context, scope session.StopScope) (*session.S
 	for _, id := range tasks {
 		errs = append(errs, s.Call(ctx, protocol.StopTaskRequest{TaskID: id}, nil, 0))
 	}
-	after, err := s.core.Inventory(ctx)
+	after, err := s.inventory(ctx, false)
 	if err != nil && ctx.Err() != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
 	return compare(&before, &after), errors.Join(errs...)
+}
+
+// lookAgain is how long Stop waits for an actor that restarts.
+const lookAgain = 20 * time.Millisecond
+
+// inventory asks what is under way. While the router restarts no actor can say so, and the
+// session goes to work with the next one, so it asks again. A kill does not wait for that, nor
+// is there anything to wait for in a session without actors: it has not begun, or has ended.
+func (s *Session) inventory(ctx context.Context, once bool) (machine.Inventory, error) {
+	for {
+		all, err := s.core.Inventory(ctx)
+		if !errors.Is(err, kernel.ErrStopped) || once || s.lived.Load() == 0 || s.core.User.Terminated() {
+			return all, err
+		}
+		wait, cancel := kernel.WithTimeout(ctx, s.rt.sys.Clock(), &session.TimeoutError{What: "restart of the router", Limit: lookAgain})
+		_ = s.rt.sys.Executor().Await(wait, s.Done())
+		cancel()
+		if ctx.Err() != nil {
+			return all, context.Cause(ctx)
+		}
+	}
 }
 
 // interrupt interrupts the turn that runs, and waits for its end.

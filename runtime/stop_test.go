@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/protocol"
 	"github.com/agent-troupe/troupe/session"
 )
@@ -156,4 +159,34 @@ func TestAnInterruptExplainsNoLaterDeath(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	assert.Empty(t, exit.LastResult)
 	assert.Empty(t, exit.LadderStep)
+}
+
+// TestStopWhileTheRouterRestarts interrupts the turn nevertheless.
+func TestStopWhileTheRouterRestarts(t *testing.T) {
+	t.Parallel()
+	for seed := range sim.Seeds(t, 5, 20) {
+		armed := false
+		w := inSim(t, seed, func(c *kernel.Config) {
+			c.Chaos = func(actor string, _ any, at kernel.Moment) bool {
+				dies := armed && at == kernel.BeforeMessage && strings.HasPrefix(actor, "router#")
+				armed = armed && !dies
+				return dies
+			}
+		})
+		ctx := t.Context()
+		s := w.open(w.spec(turns(scripted.Steps{scripted.Delay(time.Hour), scripted.Text("on")})))
+		began := w.Sched.Now()
+		turn := w.send(s, "go")
+		over := w.Task(func() { _, _ = turn.Result(ctx) })
+		w.Pass(time.Second)
+		armed = true
+		receipt, err := s.Stop(ctx, session.StopScope{Turn: true})
+		require.NoError(t, err)
+		require.False(t, armed, "the router died")
+		require.NotEmpty(t, receipt.Turn)
+		over()
+		require.Less(t, w.Sched.Now().Sub(began), time.Minute)
+		require.NoError(t, s.Close(ctx))
+		w.Finish()
+	}
 }
