@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/mcp"
 	"github.com/agent-troupe/troupe/actors/transport"
 	"github.com/agent-troupe/troupe/agent/scripted"
 	"github.com/agent-troupe/troupe/runtime"
@@ -146,6 +147,13 @@ func TestAnInProcessServerThatFails(t *testing.T) {
 				return nil, w.Executor().Await(ctx, never)
 			}
 		}, 5, "mcp__tools__work: no answer within 1s"},
+		"it hangs, and does not heed its context": {func(w *rig) func(context.Context) (json.RawMessage, error) {
+			let := make(chan struct{})
+			w.Cleanup(func() { close(let); w.Quiet() }) // before the world is finished
+			return func(context.Context) (json.RawMessage, error) {
+				return nil, w.Executor().Await(context.Background(), let)
+			}
+		}, 5, "mcp__tools__work: no answer within 1s"},
 		"its tool fails, which is the model's concern": {func(*rig) func(context.Context) (json.RawMessage, error) {
 			return func(context.Context) (json.RawMessage, error) {
 				return json.RawMessage(`{"content":[{"type":"text","text":"no such file"}],"isError":true}`), nil
@@ -187,4 +195,36 @@ func TestAnInProcessServerThatFails(t *testing.T) {
 			assert.Equal(t, session.BreakerClosed, w.kind(session.BreakerMCPServer)[0].State)
 		})
 	}
+}
+
+// TestProgressOfACallThatIsOver starts no process of a passivated session: the agent waits for it
+// no longer, though the tool still runs.
+func TestProgressOfACallThatIsOver(t *testing.T) {
+	t.Parallel()
+	w := inSim(t, 1)
+	let, progress := make(chan struct{}), func() error { return nil }
+	server := &tools{handle: func(ctx context.Context) (json.RawMessage, error) {
+		notify, _ := mcp.NotifierFromContext(ctx)
+		progress = func() error {
+			return notify("notifications/progress", json.RawMessage(`{"progressToken":"of another call","progress":1}`))
+		}
+		assert.NoError(t, progress(), "it is open")
+		return nil, w.Executor().Await(context.Background(), let)
+	}}
+	spec := w.spec(&scripted.Script{Default: scripted.Steps{&scripted.ToolUse{Name: "mcp__tools__work"}, scripted.Text("so")}})
+	spec.Options.CanUseTool = allow
+	spec.Options.SDKMCPServers = []*session.MCPServer{{MCPHandler: server}}
+	s := w.open(spec)
+	texts(t, w.send(s, "go"))
+	w.Pass(time.Minute)
+	require.NoError(t, s.Passivate(t.Context()))
+	_, before := w.Agents()
+	require.ErrorContains(t, progress(), "the call is over")
+	w.Pass(time.Minute)
+	_, after := w.Agents()
+	assert.Equal(t, before, after)
+	assert.Equal(t, session.StatePassivated, s.State())
+	close(let)
+	w.Quiet()
+	require.NoError(t, s.Close(t.Context()))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -193,16 +194,26 @@ func (b *Bridge) hear(server string, m *rpcMessage) (json.RawMessage, error) {
 	return wrap(b.cfg.NotificationReply)
 }
 
-// tell sends a notification to the agent. Progress is a sign of life.
-func (b *Bridge) tell(server, method string, params json.RawMessage) error {
+// errOver answers progress that has no receiver any more.
+var errOver = errors.New("the call is over, so its progress is not sent")
+
+// tell sends a notification of a server to the agent; c is the call that brought it. Progress is a
+// sign of life of the call whose token it has. If c is over and no call with the token is open,
+// the agent does not wait for it, and a passivated session must not start a process for it.
+func (b *Bridge) tell(c *call, method string, params json.RawMessage) error {
+	server := c.key.server
 	if method == "notifications/progress" {
 		var p struct {
 			Token json.RawMessage `json:"progressToken"`
 		}
 		if protocol.Unmarshal(params, &p) == nil {
 			token := callKey{server, spelled(p.Token)}
-			if c := b.find(func(c *call) bool { return token.id != "" && c.token == token }); c != nil {
-				c.progressed()
+			open := b.find(func(c *call) bool { return token.id != "" && c.token == token && !c.over.Load() })
+			switch {
+			case open != nil:
+				open.progressed()
+			case c.over.Load():
+				return errOver
 			}
 		}
 	}

@@ -34,6 +34,7 @@ type call struct {
 	id      uint64
 	inside  atomic.Bool
 	overdue atomic.Bool // its limit has passed
+	over    atomic.Bool // it is answered or cancelled, though its tool may still run
 
 	limit atomic.Pointer[limit] // nil: defaultLimit
 	came  time.Time
@@ -81,7 +82,7 @@ func (c *call) job() callback.Job {
 	return callback.Job{
 		Name: c.name, Limit: DefaultTimeout, SetBy: "the default",
 		Begin: c.begin, Deadline: c.deadline, Expired: c.expired, Run: c.run, Done: c.done,
-		Over: c.ticket.Leave, // an Enter that hangs holds up no other call for longer
+		Over: c.ended,
 	}
 }
 
@@ -122,6 +123,7 @@ func (c *call) deadline() callback.Deadline {
 func (c *call) expired() error {
 	c.overdue.Store(true)
 	l := c.currentLimit()
+	c.late(l) // a tool that does not heed its context may never return
 	how := "did not finish within"
 	if c.alive.Load() != nil {
 		how = "made no progress for"
@@ -141,8 +143,18 @@ func (c *call) progressed() {
 
 // notify sends a notification to the agent.
 func (c *call) notify(method string, params json.RawMessage) error {
-	return c.b.tell(c.key.server, method, params)
+	return c.b.tell(c, method, params)
 }
+
+// ended notes that the agent waits for the call no longer. An Enter that hangs holds up no other
+// call from here on.
+func (c *call) ended() {
+	c.over.Store(true)
+	c.ticket.Leave()
+}
+
+// late says that the call has exceeded its limit.
+func (c *call) late(l limit) { c.left("no answer within "+l.time.String(), false) }
 
 func (c *call) run(ctx context.Context) (json.RawMessage, error) {
 	ctx = c.offers(ctx)
@@ -212,7 +224,7 @@ func (c *call) done() {
 		c.place.Leave()
 	}
 	if c.overdue.Load() {
-		c.left("no answer within "+c.currentLimit().time.String(), false)
+		c.late(c.currentLimit()) // it began as its limit passed
 	} else {
 		c.left("", false)
 	}
