@@ -60,9 +60,21 @@ func (k *Link) keep(id string, release func()) {
 		k.lease.id, k.lease.release = id, release
 	}
 	k.mu.Unlock()
-	if old != nil {
-		old()
+	k.release(old)
+}
+
+// release gives a lease back, and guards against an implementation of the user's that panics.
+func (k *Link) release(back func()) {
+	if back == nil {
+		return
 	}
+	defer func() {
+		if r := recover(); r != nil {
+			err := &session.PanicError{Value: r, Message: "the release of a lease", Stack: debug.Stack()}
+			k.cfg.Emit(&session.WarningIssued{Problem: "the lease of an agent's session may not have been given back: " + err.Error()})
+		}
+	}()
+	back()
 }
 
 // Named takes note that the agent has named the session that it is in. If another program
@@ -94,17 +106,24 @@ func (k *Link) lost(err error) {
 
 // follow gets the lease of the session that the agent has named last.
 func (k *Link) follow(ctx context.Context) {
+	id, returned := "", false
+	defer func() { // the user's code may have ended the goroutine
+		if !returned && ctx.Err() == nil {
+			k.cfg.Session(machine.Unusable{Err: &session.LeaseError{SessionID: id, Err: errNoReturn}})
+		}
+	}()
 	for {
 		k.mu.Lock()
-		id := k.lease.named
+		id = k.lease.named
 		if k.lease.over || strings.EqualFold(id, k.lease.id) {
-			k.lease.task = nil
+			k.lease.task, returned = nil, true
 			k.mu.Unlock()
 			return
 		}
 		k.mu.Unlock()
 		release, err := k.acquire(ctx, id)
 		if err != nil { // the agent is ended, so nothing follows
+			returned = true
 			if ctx.Err() == nil {
 				k.cfg.Session(machine.Unusable{Err: err})
 			}
@@ -131,7 +150,5 @@ func (k *Link) giveBack() {
 	release := k.lease.release
 	k.lease.release = nil
 	k.mu.Unlock()
-	if release != nil {
-		release()
-	}
+	k.release(release)
 }

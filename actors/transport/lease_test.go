@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // counted are leases that note who has one.
@@ -27,6 +33,81 @@ func (c *counted) Acquire(ctx context.Context, id string, lost func(error)) (fun
 		c.then(ctx)
 	}
 	return func() { delete(c.held, id) }, nil
+}
+
+// rude are leases that cannot be given back.
+type rude struct{}
+
+func (rude) Acquire(context.Context, string, func(error)) (func(), error) {
+	return func() { panic("odd") }, nil
+}
+
+// TestALeaseThatPanicsWhenItIsGivenBack holds up nothing, and is reported.
+func TestALeaseThatPanicsWhenItIsGivenBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *rig, s *setup) { s.link.Leases, s.link.SessionID = rude{}, "first" })
+	r.up()
+	r.Named("second") // the first one is given back
+	r.settle()
+	r.Abort()
+	r.ended()
+	var problems []string
+	for _, e := range r.events {
+		if e, ok := e.(*session.WarningIssued); ok {
+			problems = append(problems, e.Problem)
+		}
+	}
+	const problem = "the lease of an agent's session may not have been given back: panic while handling the release of a lease: odd"
+	require.Equal(t, []string{problem, problem}, problems)
+}
+
+// quitting is a spawner whose code ends the goroutine, and leases that do so for one session.
+type quitting struct{ of string }
+
+func (q quitting) Acquire(_ context.Context, id string, _ func(error)) (func(), error) {
+	if id == q.of {
+		goruntime.Goexit()
+	}
+	return func() {}, nil
+}
+
+// Spawn implements [session.Spawner].
+func (quitting) Spawn(context.Context, session.Command) (session.Process, error) {
+	goruntime.Goexit()
+	return nil, nil //nolint:nilnil // it is not reached
+}
+
+// TestALaunchThatEndsItsGoroutine has failed, as one that panics, and a lease that is not had in
+// this way makes the agent useless.
+func TestALaunchThatEndsItsGoroutine(t *testing.T) {
+	t.Parallel()
+	sys := kernel.NewSystem(kernel.Config{})
+	unusable := make(chan error, 1)
+	link := func(id string) *transport.Link {
+		return transport.NewLink(transport.LinkConfig{
+			Clock: sys.Clock(), Exec: sys.Executor(), Spawner: quitting{}, Leases: quitting{"taken"}, SessionID: id,
+			Command: &session.Command{Path: "/bin/agent"},
+			Router:  func(*kernel.Worker, machine.Input) {},
+			Self:    func(machine.ToTransport) {},
+			Session: func(in machine.LifeInput) {
+				if in, ok := in.(machine.Unusable); ok {
+					unusable <- in.Err
+				}
+			},
+		})
+	}
+	for id, want := range map[string]any{"free": new(*session.StartError), "taken": new(*session.LeaseError)} {
+		k := link(id)
+		k.Launch()
+		require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), k.Done()))
+		require.ErrorAs(t, k.Status().Err.Err, want)
+		require.ErrorIs(t, k.Status().Err.Err, transport.ErrNoReturn)
+	}
+	k := link("free")
+	k.Named("taken")
+	err := <-unusable
+	require.ErrorAs(t, err, new(*session.LeaseError))
+	require.ErrorIs(t, err, transport.ErrNoReturn)
 }
 
 // TestAnAgentThatNamesManySessions has the lease of the last one: an agent says what it

@@ -159,13 +159,8 @@ func (k *Link) Launch() {
 }
 
 func (k *Link) launch(ctx context.Context) {
-	if err := k.hold(ctx, k.cfg.SessionID); err != nil {
-		k.end(func() { k.err = err })
-		return
-	}
-	proc, err := k.spawn(ctx)
-	if err != nil {
-		k.end(func() { k.err = startError(*k.cfg.Command, err) })
+	proc := k.begin(ctx)
+	if proc == nil {
 		return
 	}
 	k.mu.Lock()
@@ -196,6 +191,29 @@ func (k *Link) launch(ctx context.Context) {
 	k.advance()            // a close that came during the launch
 	k.cfg.Self(launched{}) // whose stage has its time
 	k.moved()
+}
+
+// errNoReturn is why a launch fails whose lease or spawner has ended the goroutine.
+var errNoReturn = errors.New("it ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
+
+// begin gets the lease and starts the process, or ends the link. It ends it, too, if the user's
+// code ends the goroutine.
+func (k *Link) begin(ctx context.Context) (proc session.Process) {
+	var err error = &session.LeaseError{SessionID: k.cfg.SessionID, Err: errNoReturn}
+	defer func() {
+		if err != nil {
+			k.end(func() { k.err = err })
+		}
+	}()
+	if err = k.hold(ctx, k.cfg.SessionID); err != nil {
+		return nil
+	}
+	err = startError(*k.cfg.Command, errNoReturn)
+	if proc, err = k.spawn(ctx); err != nil {
+		err = startError(*k.cfg.Command, err)
+		return nil
+	}
+	return proc
 }
 
 // spawn guards against a spawner of the user's that panics.
