@@ -45,9 +45,12 @@ func NewSession(k *Core) (kernel.Behavior[machine.LifeInput], error) {
 func (s *sessionActor) Start(c *kernel.Context[machine.LifeInput]) error {
 	k := s.core
 	k.lostAll(c.Worker())
-	if k.life.Stopping() { // the actors of the incarnation before are gone
+	switch {
+	case k.life.Stopping(): // the actors of the incarnation before are gone
 		s.over = &machine.ActorsOver{}
-	} else {
+	case k.life.Snapshot().Over: // for good, and the process is being ended
+		s.step(c, machine.Began{})
+	default:
 		broke := k.routing.Broken() // its router died without a supervisor; asked before the next one makes steps
 		s.driver.start(c)
 		if s.waiting() {

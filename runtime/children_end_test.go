@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/agent/scripted"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/internal/kernel/sim"
 	"github.com/agent-troupe/troupe/runtime"
 	"github.com/agent-troupe/troupe/session"
@@ -458,4 +460,42 @@ func TestAChildThatKeepsUp(t *testing.T) {
 	assert.Greater(t, handled, session.MaxWaiting)
 	assert.Zero(t, actor(w, s, "recorder#1").Depth)
 	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestTheEndOfASignificantChildIsFinal: the session actor dies once the actors are gone for good,
+// and before it has seen the end of the process. The next one does not start them again.
+func TestTheEndOfASignificantChildIsFinal(t *testing.T) {
+	t.Parallel()
+	for seed := range sim.Seeds(t, 6, 20) {
+		armed := false
+		w := inSim(t, seed, func(c *kernel.Config) {
+			c.Chaos = func(actor string, m any, at kernel.Moment) bool {
+				_, linked := m.(machine.Linked)
+				dies := armed && linked && at == kernel.BeforeMessage
+				armed = armed && !dies
+				return dies
+			}
+		})
+		starts := map[string]int{}
+		child := func(spec supervisor.Child, handle func(context.Context, string) error) (*session.Child, *session.Ref[string]) {
+			return session.NewChild(spec, func() session.Behavior[string] {
+				return session.Behavior[string]{
+					Start:  func(context.Context) error { starts[spec.Name]++; return nil },
+					Handle: handle,
+				}
+			})
+		}
+		done := func(context.Context, string) error { return session.ErrChildDone }
+		helper, _ := child(supervisor.Child{Name: "helper"}, done)
+		boss, ref := child(supervisor.Child{Name: "boss", Class: supervisor.Transient, Significant: true}, done)
+		s := w.idle(nil, helper, boss)
+		w.Pass(time.Second)
+		armed = true
+		w.tell(ref, "end")
+		require.NoError(t, w.Executor().Await(t.Context(), s.Done()))
+		require.False(t, armed, "the session actor died")
+		require.ErrorIs(t, s.Err(), supervisor.ErrSignificant)
+		assert.Equal(t, map[string]int{"helper": 1, "boss": 1}, starts)
+		w.Finish()
+	}
 }
