@@ -106,7 +106,7 @@ type AdmissionStat struct {
 	Waited   int64          // of these, sessions that had to wait
 	WaitTime time.Duration  // of all of these together
 	Host     HostUsage      // as it was measured last; zero without MaxMemory and MinFreeDisk
-	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, or a shutdown
+	GaveUp   int64          // sessions that gave up waiting: MaxWait, the context, a close, or a shutdown
 	// Processes and ProcessesQueued are the sessions that have a place for a process, and
 	// those that wait for one, with MaxProcesses or MaxSpawned.
 	Processes, ProcessesQueued int
@@ -215,15 +215,32 @@ func (l *Admission) limited() bool {
 	return l.MaxSessions > 0 || l.StartsPerSecond > 0 || len(l.Groups) > 0 || len(l.Labels) > 0 || l.measured()
 }
 
+// wait is the wait of a session for its place. The lock of the admission guards it.
+type wait struct {
+	turn   *kernel.Promise[struct{}] // nil before it waits
+	closed bool                      // before it had a place
+}
+
+// giveUp ends the wait of a session that is closed: it has no actor yet that could. One that has
+// its place is left alone.
+func (a *admission) giveUp(w *wait) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.closed = true
+	if w.turn != nil {
+		w.turn.Fail(session.ErrClosed)
+	}
+}
+
 // enter waits for a place, which the caller returns with leave; nil without limits.
-func (a *admission) enter(ctx context.Context) (*ticket, error) {
+func (a *admission) enter(ctx context.Context, w *wait) (*ticket, error) {
 	request := requestOf(ctx)
 	if !a.queue.limits.limited() && request.NotBefore.IsZero() {
 		return nil, nil //nolint:nilnil // no place is needed
 	}
 	t := &ticket{AdmissionRequest: request}
 	turn := kernel.NewPromise[struct{}]()
-	if granted, err := a.ask(t, turn); err != nil {
+	if granted, err := a.ask(t, turn, w); err != nil {
 		return nil, err
 	} else if granted { // the usual case
 		return t, nil
@@ -247,12 +264,16 @@ func (a *admission) enter(ctx context.Context) (*ticket, error) {
 }
 
 // ask queues a ticket, and reports whether it was granted at once. Later turn says so.
-func (a *admission) ask(t *ticket, turn *kernel.Promise[struct{}]) (granted bool, err error) {
+func (a *admission) ask(t *ticket, turn *kernel.Promise[struct{}], w *wait) (granted bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	switch {
+	case a.closed:
 		return false, session.ErrShutdown
+	case w.closed:
+		return false, session.ErrClosed
 	}
+	w.turn = turn
 	t.admit = func() { turn.Resolve(struct{}{}) }
 	a.all[t] = turn
 	a.wake(a.queue.ask(a.clock.Now(), t))

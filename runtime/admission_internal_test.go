@@ -28,7 +28,7 @@ func TestACapHolds(t *testing.T) {
 		all.Go(func() {
 			for n := range admissions / workers {
 				ctx := WithAdmission(t.Context(), AdmissionRequest{Group: fmt.Sprint("g", w%4), Priority: n % 3})
-				place, err := rt.admission.enter(ctx)
+				place, err := rt.admission.enter(ctx, &wait{})
 				if !assert.NoError(t, err) {
 					return
 				}
@@ -166,25 +166,25 @@ func TestGivingUpTheQueue(t *testing.T) {
 	t.Parallel()
 	rt, err := New(Config{Admission: Admission{MaxSessions: 1, MaxWait: 20 * time.Millisecond}})
 	require.NoError(t, err)
-	place, err := rt.admission.enter(t.Context())
+	place, err := rt.admission.enter(t.Context(), &wait{})
 	require.NoError(t, err)
-	_, err = rt.admission.enter(t.Context())
+	_, err = rt.admission.enter(t.Context(), &wait{})
 	var late *session.TimeoutError
 	require.ErrorAs(t, err, &late)
 	assert.Equal(t, "Admission.MaxWait", late.SetBy)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = rt.admission.enter(ended)
+	_, err = rt.admission.enter(ended, &wait{})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.EqualValues(t, 2, rt.AdmissionStat().GaveUp)
 	assert.Zero(t, rt.AdmissionStat().Queued)
 	rt.admission.leave(place)
-	place, err = rt.admission.enter(t.Context())
+	place, err = rt.admission.enter(t.Context(), &wait{})
 	require.NoError(t, err)
 	rt.admission.queue.limits.MaxWait = 0
 	refused := kernel.NewPromise[struct{}]()
 	rt.sys.Executor().Go(func() {
-		_, err := rt.admission.enter(context.Background())
+		_, err := rt.admission.enter(context.Background(), &wait{})
 		refused.Fail(err)
 	})
 	for rt.AdmissionStat().Queued == 0 {

@@ -113,7 +113,7 @@ func TestNotBeforeAlone(t *testing.T) {
 	rt, err := New(Config{})
 	require.NoError(t, err)
 	begun := rt.Clock().Now()
-	place, err := rt.admission.enter(WithAdmission(t.Context(), AdmissionRequest{NotBefore: begun.Add(50 * time.Millisecond)}))
+	place, err := rt.admission.enter(WithAdmission(t.Context(), AdmissionRequest{NotBefore: begun.Add(50 * time.Millisecond)}), &wait{})
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, rt.Clock().Now().Sub(begun), 50*time.Millisecond)
 	rt.admission.leave(place)

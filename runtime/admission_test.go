@@ -112,3 +112,41 @@ func TestAMeasureThatPanics(t *testing.T) {
 	stop()
 	w.Finish()
 }
+
+// TestASessionThatWaitsIsClosed: it gives up its wait, and leaves the queue.
+func TestASessionThatWaitsIsClosed(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*runtime.Session, context.Context) error{
+		"Close": (*runtime.Session).Close, "Kill": (*runtime.Session).Kill,
+		"Stop": func(s *runtime.Session, ctx context.Context) error {
+			_, err := s.Stop(ctx, session.StopScope{Kill: true})
+			return err
+		},
+	} {
+		w := &rig{newWorldWith(t, 1, runtime.Config{Admission: runtime.Admission{MaxSessions: 1}})}
+		first := w.open(w.spec(turns()))
+		waiting := w.spec(turns())
+		waiting.ID = "waiting"
+		var err error
+		opened := w.Task(func() { _, err = w.Open(t.Context(), waiting) })
+		w.Pass(time.Second)
+		ended := 0
+		for _, s := range w.Sessions() {
+			if s.ID() == "waiting" {
+				within, cancel := context.WithCancel(t.Context())
+				giveUp := w.Sched.AfterFunc(time.Hour, cancel)
+				require.NoError(t, end(s, within), name)
+				giveUp.Stop()
+				ended++
+			}
+		}
+		require.Equal(t, 1, ended)
+		opened()
+		require.ErrorIs(t, err, session.ErrClosed, name)
+		stat := w.AdmissionStat()
+		assert.Equal(t, []int{1, 0}, []int{stat.Live, stat.Queued}, name)
+		require.NoError(t, first.Close(t.Context()))
+		require.NoError(t, w.open(w.spec(turns())).Close(t.Context()))
+		w.Finish()
+	}
+}

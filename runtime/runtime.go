@@ -164,7 +164,8 @@ func (rt *Runtime) Open(ctx context.Context, spec Spec) (*Session, error) {
 const openTimeout = 30 * time.Second
 
 // Start starts a session without waiting for its agent. With Config.Admission it waits for
-// a place, at most until ctx ends. Call [Session.AwaitReady] next, and
+// a place, at most until ctx ends, or until the session, which [Runtime.Sessions] has already, is
+// closed; then the error is [session.ErrClosed]. Call [Session.AwaitReady] next, and
 // [Session.Kill] if that fails.
 func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if ctx.Err() != nil {
@@ -174,7 +175,7 @@ func (rt *Runtime) Start(ctx context.Context, spec Spec) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := rt.admission.enter(ctx)
+	place, err := rt.admission.enter(ctx, &s.wait)
 	if err != nil {
 		s.core.Fail(err) // there is no actor yet
 		s.core.Retire()

@@ -58,6 +58,7 @@ type Session struct {
 	entered atomic.Int64          // when the present state began, in Unix nanoseconds; 0: at opened
 	crash   atomic.Pointer[crash] // of the session's actor, or nil
 	place   *ticket               // in the admission; guarded by the lock of the runtime
+	wait    wait                  // for that place
 
 	emitting sync.Mutex // orders events: nothing follows Ended
 	ended    bool
@@ -396,6 +397,7 @@ func (s *Session) Passivate(ctx context.Context) error { return s.core.Passivate
 // of times. With the context of one of Options.Children it returns at once, because the
 // session ends after its children.
 func (s *Session) Close(ctx context.Context) error {
+	s.rt.admission.giveUp(&s.wait)
 	s.core.Close()
 	if SessionOf(ctx) == s {
 		return nil
