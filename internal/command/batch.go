@@ -96,7 +96,7 @@ func (s *settings) checkAll(ctx context.Context, p process, c *console) (plan st
 		err = job.CheckWorkspaces(ctx)
 	}
 	if err != nil {
-		return "", &usageError{problem: s.inTerms(err.Error())}
+		return "", s.placed(err)
 	}
 	if s.asJSON && (s.batch.dryRun || job.Sample > 0) {
 		return "", &usageError{"--json is for the summary of a whole job", "leave it out with --dry-run and --estimate"}
@@ -138,8 +138,8 @@ func (s *settings) readBatch(p process) error {
 		defer func() { _ = f.Close() }()
 		in = f
 	}
-	tasks, err := readTasks(name, s.batch.format, s.batch.template, s.batch.sets, in)
-	s.batch.job.Tasks = s.withJobs(tasks)
+	tasks, places, err := readTasks(name, s.batch.format, s.batch.template, s.batch.sets, in)
+	s.batch.job.Tasks, s.batch.places = s.withJobs(tasks), places
 	return err
 }
 

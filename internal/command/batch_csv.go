@@ -86,6 +86,7 @@ func (r *taskReader) csvRow(names, row []string, place func(int) (int, int)) {
 	}
 	if len(row) != len(names) {
 		r.fail(optionfile.Mistake{Line: line, Problem: fmt.Sprintf("has %s, and the first line names %s", shown.Count(len(row), "cell"), shown.Count(len(names), "column")), Fix: "put a cell with a separator in it into quotes"})
+		r.unread(line, column)
 		return
 	}
 	n := optionfile.NewObject(line, column)

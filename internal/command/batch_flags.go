@@ -22,6 +22,7 @@ type batchSettings struct {
 	format    string // of the tasks; "": by the name of the file
 	template  string
 	sets      []string // keys of tasks from columns
+	places    []string // of the tasks in their file
 	workspace string
 	setup     string
 	verify    fleet.Verify

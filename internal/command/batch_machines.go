@@ -112,7 +112,7 @@ func (s *settings) submission(ctx context.Context, p process, dir string) (*spec
 	}
 	s.batch.job.Options = &s.opts
 	if err := s.batch.job.Validate(); err != nil {
-		return nil, &usageError{problem: s.inTerms(err.Error())}
+		return nil, s.placed(err)
 	}
 	if id := s.batch.job.ID; id != "" && !jobName.MatchString(id) {
 		return nil, &usageError{fmt.Sprintf("--id: %q is no name of a job", id), "take 1 to 64 letters, digits, - and _"}

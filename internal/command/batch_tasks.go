@@ -36,27 +36,28 @@ type taskReader struct {
 	columns  map[string]optionfile.Mistake // of a CSV file: where each is named, and what is wrong with the name
 	mistakes []optionfile.Mistake
 	tasks    []fleet.Task
+	places   []string // of the tasks: file:line:column
 }
 
-// readTasks reads all tasks. The error has every mistake, with its line and column.
-func readTasks(name, form, prompt string, set []string, in io.Reader) ([]fleet.Task, error) {
+// readTasks reads all tasks, and says where each one is. The error has every mistake, with its line and column.
+func readTasks(name, form, prompt string, set []string, in io.Reader) (tasks []fleet.Task, places []string, err error) {
 	taskSchema, err := optionfile.ParseSchema(schema.JSON("tasks"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &taskReader{name: name, schema: taskSchema}
 	if prompt != "" || len(set) > 0 {
 		if r.template, err = newRowTemplate(prompt, set); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	raw, err := io.ReadAll(in)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := textfile.Decode(raw)
 	if wrong := (*textfile.Error)(nil); errors.As(err, &wrong) {
-		return nil, fmt.Errorf("%s:%d:%d: %s; %s", name, wrong.Line, wrong.Column, wrong.Problem, wrong.Fix)
+		return nil, nil, fmt.Errorf("%s:%d:%d: %s; %s", name, wrong.Line, wrong.Column, wrong.Problem, wrong.Fix)
 	}
 	if form == "" {
 		form = formOf(name)
@@ -70,12 +71,12 @@ func readTasks(name, form, prompt string, set []string, in io.Reader) ([]fleet.T
 		r.jsonl(text)
 	}
 	if len(r.mistakes) > 0 {
-		return nil, r.wrong()
+		return nil, nil, errors.Join(r.wrong(), r.wrongToo())
 	}
 	if len(r.tasks) == 0 {
-		return nil, fmt.Errorf("%s has no tasks", name)
+		return nil, nil, fmt.Errorf("%s has no tasks", name)
 	}
-	return r.tasks, nil
+	return r.tasks, r.places, nil
 }
 
 // formOf is the form of a file with this name.
@@ -137,7 +138,7 @@ func (r *taskReader) jsonl(text []byte) {
 		if len(start) == 0 {
 			continue
 		}
-		if len(r.tasks) == 0 && len(r.mistakes) == 0 && start[0] != '{' {
+		if len(r.tasks) == 0 && start[0] != '{' {
 			r.fail(optionfile.Mistake{Line: number, Column: 1, Problem: "is no JSON object: " + notObject(start), Fix: "a line is a task, such as " + `{"prompt": "…"}`})
 			return
 		}
@@ -148,6 +149,7 @@ func (r *taskReader) jsonl(text []byte) {
 				m.Fix = "write each task on a line of its own"
 			}
 			r.fail(*m)
+			r.unread(number, 1)
 			continue
 		}
 		r.add(n)
@@ -198,19 +200,28 @@ func (r *taskReader) yaml(text []byte) {
 
 // add takes a row: a task, or with a template what makes one.
 func (r *taskReader) add(n *optionfile.Node) {
+	line, column := nodePlace(n)
+	if t, ok := r.read(n); ok {
+		r.take(t, line, column)
+	} else {
+		r.unread(line, column)
+	}
+}
+
+func (r *taskReader) read(n *optionfile.Node) (t fleet.Task, ok bool) {
 	if n.Kind != optionfile.Object {
 		fix := `write {"prompt": "…"}`
 		if n.Kind == optionfile.Text {
 			fix = "write prompt: before it"
 		}
 		r.fail(n.Mistake("", "is "+n.Kind.String()+", and has to be the object of a task", fix))
-		return
+		return t, false
 	}
 	if r.template != nil {
 		r.fail(n.Duplicates()...)
 		made, mistakes := r.template.fill(n)
 		if r.fail(mistakes...); made == nil {
-			return
+			return t, false
 		}
 		n = made
 	}
@@ -219,17 +230,13 @@ func (r *taskReader) add(n *optionfile.Node) {
 	}
 	checked, mistakes := r.schema.Check(n, optionHint)
 	if r.fail(r.ofColumns(mistakes)...); checked == nil {
-		return
+		return t, false
 	}
-	var t fleet.Task
 	if err := json.Unmarshal(checked.JSON(), &t); err != nil {
 		r.fail(n.Mistake("", "cannot be read: "+err.Error(), ""))
-		return
+		return t, false
 	}
-	if t.ID == "" {
-		t.ID = fmt.Sprintf("%04d", len(r.tasks)+1)
-	}
-	r.tasks = append(r.tasks, t)
+	return t, true
 }
 
 // optionHint says where a key belongs that is an option of the session.

@@ -14,7 +14,7 @@ import (
 // read reads a file of tasks that has no mistake.
 func readAll(t *testing.T, name, text, prompt string, sets ...string) []fleet.Task {
 	t.Helper()
-	tasks, err := readTasks(name, "", prompt, sets, strings.NewReader(text))
+	tasks, _, err := readTasks(name, "", prompt, sets, strings.NewReader(text))
 	require.NoError(t, err, text)
 	return tasks
 }
@@ -58,7 +58,7 @@ func TestTasksAreNotDropped(t *testing.T) {
 			"e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\ntasks: *f\n", "has aliases that stand for more than"},
 		{"t.yaml", "- &a\n  prompt: x\n  turns: [*a]\n", "which has no anchor before it"},
 	} {
-		_, err := readTasks(c.name, "", "", nil, strings.NewReader(c.text))
+		_, _, err := readTasks(c.name, "", "", nil, strings.NewReader(c.text))
 		assert.ErrorContains(t, err, c.want, c.text)
 	}
 	tasks := readAll(t, "t.yaml", "- &base\n  prompt: one\n  tags: &tags [a]\n- <<: *base\n  prompt: two\n- prompt: three\n  tags: *tags\n", "")
@@ -128,7 +128,7 @@ func TestMistakesInTaskFiles(t *testing.T) {
 		{"t.csv", "id,prompt\n1,a \"b\" c\n", "t.csv:2:5: has a quote inside of a cell"},
 		{"t.jsonl", "{\"promt\": \"a\"}\n{\"prompt\": \"b\", \"tags\": 1}\n{\"prompt\": \"c\",}\n", "t.jsonl:1:2: promt is not known; did you mean prompt?\nt.jsonl:2:25: tags is a number, and has to be a list; write [\"a\",\"b\"]\nt.jsonl:3:15: is a comma before '}'"},
 	} {
-		_, err := readTasks(c.name, "", "", nil, strings.NewReader(c.text))
+		_, _, err := readTasks(c.name, "", "", nil, strings.NewReader(c.text))
 		if assert.Error(t, err, c.text) {
 			assert.Contains(t, strings.ReplaceAll(err.Error(), `":"`, `": "`), c.want, c.text)
 		}
@@ -138,7 +138,7 @@ func TestMistakesInTaskFiles(t *testing.T) {
 // An unknown column is one mistake, not one of each row, and the error names --template.
 func TestColumnsThatAreNoKeys(t *testing.T) {
 	t.Parallel()
-	_, err := readTasks("t.csv", "", "", nil, strings.NewReader("number,title,promt,priority\n7,one,x,1\n8,two,y,high\n"))
+	_, _, err := readTasks("t.csv", "", "", nil, strings.NewReader("number,title,promt,priority\n7,one,x,1\n8,two,y,high\n"))
 	assert.EqualError(t, err, strings.Join([]string{
 		"t.csv:1:1: number is not known; leave it out, or make the prompt of columns with --template 'Fix {{.number}}'",
 		`t.csv:1:8: title is not known; it is an option of the session: put it under "options", or make the prompt of columns with --template 'Fix {{.title}}'`,
@@ -155,7 +155,7 @@ func TestMistakesOfManyRows(t *testing.T) {
 		{"t.csv", "Fix {{.isue}}", "issue\n1\n2\n", `t.csv:2:1: --template:1:6: executing "--template" at <.isue>: map has no entry for key "isue"; the row has issue (and 1 more time)`},
 		{"t.csv", "{{.a}}", "a,tags\n1,x\n2,y\n3,z\n", "t.csv:2:3: tags is named like a key of a task, and --template makes the prompt alone; add --set tags='{{.tags}}' to set it, or --set tags= to ignore the column (and 2 more times)"},
 	} {
-		_, err := readTasks(c.name, "", c.prompt, nil, strings.NewReader(c.text))
+		_, _, err := readTasks(c.name, "", c.prompt, nil, strings.NewReader(c.text))
 		assert.EqualError(t, err, c.want)
 	}
 }
@@ -164,7 +164,7 @@ func TestMistakesOfManyRows(t *testing.T) {
 func TestKeysFromColumns(t *testing.T) {
 	t.Parallel()
 	const rows = "repo,workspace,tags,limit,title\n/r/a,x,a b,5,one\n/r/b,y,,,two\n"
-	_, err := readTasks("t.csv", "", "{{.title}}", nil, strings.NewReader(rows))
+	_, _, err := readTasks("t.csv", "", "{{.title}}", nil, strings.NewReader(rows))
 	assert.ErrorContains(t, err, "workspace is named like a key of a task, and --template makes the prompt alone; add --set workspace.from='{{.workspace}}' to set it, or --set workspace= to ignore the column")
 	assert.ErrorContains(t, err, "add --set tags='{{.tags}}'")
 	tasks := readAll(t, "t.csv", rows, "{{.title}}", "workspace.from={{.repo}}", "workspace.kind=worktree", "tags={{.tags}}", "budget={{.limit}}", "timeout=5m", "verify=make {{.title}}", "priority=3")
@@ -182,11 +182,32 @@ func TestKeysFromColumns(t *testing.T) {
 		"workspce.from={{.repo}}": "did you mean workspace.from?", "tags": "is not KEY=TEMPLATE", "prompt=x": "a task has no key", "timeout={{.title}}": "and has to be a duration",
 		"budget={{.title}}": "budget.usd is \"one\"",
 	} {
-		_, err := readTasks("t.csv", "", "{{.title}}", []string{set, "workspace=", "tags="}, strings.NewReader(rows))
+		_, _, err := readTasks("t.csv", "", "{{.title}}", []string{set, "workspace=", "tags="}, strings.NewReader(rows))
 		if assert.Error(t, err, set) {
 			assert.Contains(t, fmt.Sprint(err), strings.TrimSuffix(want, ""), set)
 		}
 	}
-	_, err = readTasks("t.csv", "", "", []string{"tags=x"}, strings.NewReader(rows))
+	_, _, err = readTasks("t.csv", "", "", []string{"tags=x"}, strings.NewReader(rows))
 	assert.ErrorContains(t, err, "--set is for --template")
+}
+
+// Each mistake has its place in the file, those that need the other tasks or the job, too.
+func TestPlacesOfMistakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ file, text, want string }{
+		"at once": {
+			"t.yaml", "- promt: x\n- {id: a, prompt: \"\"}\n- id: b\n  prompt: x\n  options: {maxTurns: many}\n- {id: a, prompt: y}\n",
+			"1:3: promt is not known; did you mean prompt?\nAT:2:3: task 2 (a): prompt number 1 is empty\nAT:3:3: task 3 (b): options maxTurns is a text, and has to be a whole number\nAT:6:3: task 4 (a): id is that of task 2, too",
+		},
+		"the same id": {"t.yaml", "- {id: a, prompt: x}\n- {id: a, prompt: y}\n", "2:3: task 2 (a): id is that of task 1, too"},
+		"a circle":    {"t.jsonl", "{\"id\":\"a\",\"prompt\":\"x\",\"after\":[\"b\"]}\n\n{\"id\":\"b\",\"prompt\":\"x\",\"after\":[\"a\"]}\n", "1:1: task 1 (a): after leads back to the task itself\nAT:3:1: task 2 (b): after leads"},
+		"rows":        {"t.csv", "id,prompt,after\na,\"two\nlines\",\nb,x,c\n", "4:1: task 2 (b): after names the task \"c\", which does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, file := newWorld(), taskFile(t, c.file, c.text)
+			assert.Equal(t, exitUsage, w.run("batch", file, "-a", "scripted", "--dry-run", "-q"))
+			assert.Contains(t, strings.ReplaceAll(strings.ReplaceAll(w.err.String(), "\n        ", "\n"), file, "AT"), "troupe: AT:"+c.want)
+		})
+	}
 }
