@@ -38,13 +38,15 @@ func (in ended) step(m *machine, out []effect) []effect {
 // loses makes the end of an attempt void: its result does not count.
 func (n *node) loses(in *ended) {
 	in.status, in.why, in.lost = Interrupted, queue.ErrLeaseLost.Error(), true
-	if last := len(n.tries) - 1; last >= 0 {
-		n.tries[last].Status, n.tries[last].Error = in.status, in.why
+	if n.tried {
+		last := &n.tries[len(n.tries)-1]
+		last.Status, last.Error = in.status, in.why
 	}
 }
 
 // keep keeps what an attempt has left.
 func (m *machine) keep(n *node, in *ended) {
+	n.tried = false
 	if in.refused { // nothing was done
 		return
 	}
@@ -67,7 +69,7 @@ func (m *machine) keep(n *node, in *ended) {
 		done.Error = a.err.Error()
 	}
 	if a.decided == "" {
-		n.tries = append(n.tries, done)
+		n.tries, n.tried = append(n.tries, done), true
 	}
 	n.report, n.remains, n.space, n.partial = a, a.remains, a.place, partial{}
 	n.orphan = n.orphan && !a.adopted
@@ -183,8 +185,8 @@ func (m *machine) again(n *node, due time.Time, counts bool) again {
 	e.record = &attemptRecord{
 		Counts: counts, Free: n.spared, Next: n.next.mode, Session: n.next.session, Turns: n.next.turns, Why: n.next.why, Space: n.space, Fence: n.ran,
 	}
-	if last := len(n.tries) - 1; last >= 0 {
-		e.record.Attempt = n.tries[last]
+	if n.tried { // else the last one is of an earlier start, and the journal has it
+		e.record.Attempt = n.tries[len(n.tries)-1]
 		e.told = !due.IsZero()
 	}
 	return e

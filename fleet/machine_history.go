@@ -110,7 +110,9 @@ func (h *history) apply(rec *journal.Record) error {
 			return err
 		}
 		k.open, k.runs, k.deaths = false, false, 0
-		k.tries = append(k.tries, a.Attempt)
+		if a.Attempt.Number > 0 { // else nothing ran
+			k.tries = append(k.tries, a.Attempt)
+		}
 		k.starts = max(k.starts, a.Attempt.Number)
 		if a.Counts {
 			k.attempts++

@@ -49,6 +49,7 @@ type node struct {
 	partial  partial // of a session that continues
 	orphan   bool    // an earlier host died while an attempt was under way
 	tries    []Attempt
+	tried    bool    // the last start is among them: it was not refused, and not decided without an agent
 	report   *report // of the last attempt, until the result is made
 	remains  *remains
 	result   *TaskResult // that is durable

@@ -151,8 +151,9 @@ func (in claimed) step(m *machine, out []effect) []effect {
 		}
 		cut := &end.ended
 		cut.status, cut.why, cut.retry, cut.stops = Interrupted, in.err.Error(), false, ""
-		if last := len(n.tries) - 1; last >= 0 {
-			n.tries[last].Status, n.tries[last].Error = cut.status, cut.why
+		if n.tried {
+			last := &n.tries[len(n.tries)-1]
+			last.Status, last.Error = cut.status, cut.why
 		}
 		out = m.end(m.now, *cut, "", out)
 	case in.lost && end.ran:
@@ -184,6 +185,7 @@ func (in claimed) step(m *machine, out []effect) []effect {
 func (m *machine) yield(now time.Time, n *node, in *ended, out []effect) (_ []effect, over bool) {
 	if in.refused {
 		n.starts--
+		n.base = min(n.base, n.starts) // it was requeued meanwhile
 	}
 	switch {
 	case n.asked != steerNone:

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-troupe/troupe/fleet/journal"
 	"github.com/agent-troupe/troupe/fleet/queue"
 	"github.com/agent-troupe/troupe/internal/kernel"
 )
@@ -205,4 +206,48 @@ func TestANoteBeforeItsTicket(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+// A start that the queue refuses, or that Before decides, is not among the attempts: not in the journal, and not as the
+// end of the attempt before it.
+func TestAStartWithoutAnAttempt(t *testing.T) {
+	t.Parallel()
+	refused := ended{"a", outcome{status: Interrupted, refused: true, left: &report{}}}
+	ran := ended{"a", outcome{status: Crashed, retry: true, why: "exit", left: &report{}}}
+	kept := func(out []effect) (all []Attempt) {
+		for _, e := range out {
+			if e, ok := e.(again); ok {
+				all = append(all, e.record.Attempt)
+				assert.Equal(t, e.record.Attempt.Number > 0, e.told)
+			}
+		}
+		return all
+	}
+	requeue := ordered{queue.Decision{ID: requeueID("a#1"), Op: opRequeue, Task: "a#1"}, nil}
+
+	m := newLeases()
+	m.step(requeue)
+	assert.Equal(t, []Attempt{{}}, kept(m.machine.step(m.now, refused, nil)))
+	n := m.nodes["a"]
+	assert.True(t, n.is(1), "it starts again")
+	assert.True(t, n.begun())
+	assert.Equal(t, 1, n.counted())
+
+	m = newLeases()
+	m.lease(1)
+	require.Len(t, kept(m.machine.step(m.now, ran, nil)), 1)
+	n = m.nodes["a"]
+	m.now = n.due
+	m.step(woken{})
+	require.True(t, n.is(2))
+	m.step(ended{"a", outcome{status: Failed, left: &report{decided: "Before failed it"}}})
+	require.Equal(t, nodeClaims, n.state)
+	out := m.machine.step(m.now, claimed{id: "a", lost: true}, nil)
+	assert.Equal(t, []Attempt{{}}, kept(out))
+	require.Len(t, n.tries, 1)
+	assert.Equal(t, Crashed, n.tries[0].Status)
+
+	h := history{tasks: map[string]*node{"a": {}}}
+	require.NoError(t, h.apply(&journal.Record{Kind: kindAttempt, Task: "a", Attempt: 1, Data: []byte(`{"next":"fresh"}`)}))
+	assert.Empty(t, h.tasks["a"].tries)
 }
