@@ -74,7 +74,7 @@ func (t *talk) compile(p agent.Permissions) *gates {
 	hides := (func(string) bool)(nil)
 	if len(p.Deny) > 0 {
 		g.allows = with(p.Allow, nil, nil)
-		hides = g.hides
+		hides = func(path string) bool { return g.hides(path, t.hands.dir()) }
 	}
 	t.hands.hide(hides, g.own) // at once: a search may be under way
 	t.hands.reads = func(command string) protocol.PermissionBehavior {
@@ -146,13 +146,27 @@ func (g *gates) allowed(call policy.Call) protocol.PermissionBehavior {
 	return g.allows.Decide(call)
 }
 
-// hides reports whether a deny rule is about reading a file, or may be.
-func (g *gates) hides(path string) bool {
-	if g.own == nil {
+// hides reports whether a deny rule is about reading a file, or may be: by its path, or by the one
+// that it has in the shell's directory, where relative rules count too.
+func (g *gates) hides(path, dir string) bool {
+	if g.own == nil || g.denies(path, "/") {
 		return true
 	}
+	target, err := resolve(dir)
+	if err != nil {
+		target = dir
+	}
+	for _, at := range []string{dir, target} {
+		if near, err := filepath.Rel(at, path); err == nil && within(path, at) && g.denies(near, at) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *gates) denies(path, dir string) bool {
 	input, _ := json.Marshal(agent.Object{"file_path": path}) // a text
-	e := g.own.Explain(policy.Call{Tool: "Read", Input: input, Cwd: "/"})
+	e := g.own.Explain(policy.Call{Tool: "Read", Input: input, Cwd: dir})
 	return e.Behavior == protocol.BehaviorDeny || e.Rule.Behavior == protocol.BehaviorDeny
 }
 

@@ -148,3 +148,25 @@ func TestCommandsThatMayChangeTheDirectory(t *testing.T) {
 	}
 	assert.False(t, h.lent().moves("cd sub"), "a sub-agent's shell begins anew each time")
 }
+
+// A search hides what a relative deny rule may be about in the shell's directory, as Read asks about it there.
+func TestSearchesBelowTheRoot(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	root := w.hands.root
+	p := agent.Permissions{Mode: "default", Deny: []string{"Read(./secret/**)", "Read(./*.key)"}}
+	w.compile(p)
+	for _, dir := range []string{root, filepath.Join(root, "sub"), filepath.Join(root, "sub", "deep")} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "secret"), 0o700))
+		w.hands.move(dir)
+		for _, name := range []string{"secret/s.txt", "secret/a/b", "x.key"} {
+			v := w.judge(read())(p, agent.Object{"file_path": name})
+			assert.False(t, v.Allow, "%s in %s", name, dir)
+			assert.True(t, w.hands.hidden(filepath.Join(dir, name)), "%s in %s", name, dir)
+			assert.True(t, w.hands.hidden(filepath.Join(root, name)), "%s, seen from %s", name, dir)
+		}
+		for _, name := range []string{"a.txt", "secrets", "other/secret"} {
+			assert.False(t, w.hands.hidden(filepath.Join(dir, name)), "%s in %s", name, dir)
+		}
+	}
+}
