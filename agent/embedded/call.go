@@ -177,8 +177,8 @@ func (t *talk) once(l *agent.Lane, done *attempts) (*answer, error) {
 		return &answer{}, err
 	}
 	done.shape(r)
-	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil { // the model has been changed
-		return &answer{}, &noPriceError{r.Model}
+	if err := t.priced(r.Model); err != nil { // the model has been changed
+		return &answer{}, err
 	}
 	var a answer
 	sent := t.seams.Clock.Now()

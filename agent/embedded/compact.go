@@ -63,6 +63,9 @@ func (t *talk) makeRoom(l *agent.Lane) error {
 	if l.Err() != nil {
 		return l.Err()
 	}
+	if errors.As(err, new(*noPriceError)) { // the person has to change something
+		return err
+	}
 	if t.tokens() >= full || err != nil {
 		t.useless++
 	} else {
@@ -85,6 +88,8 @@ func (t *talk) tooLong(l *agent.Lane, e *model.Error) (again bool, err error) {
 	}
 	if err := t.compact(l, false, ""); l.Err() != nil {
 		return false, l.Err()
+	} else if errors.As(err, new(*noPriceError)) {
+		return false, err
 	} else if err != nil {
 		return false, nil //nolint:nilerr // the turn ends with the endpoint's error, which came first
 	}
@@ -300,6 +305,9 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte, done *attempts) (*answer,
 	if err != nil {
 		return &a, err
 	}
+	if err := t.priced(r.Model); err != nil {
+		return &a, err
+	}
 	r.Messages, r.Raw = messages, false
 	done.shape(r)
 	for batch, err := range t.stream(l, r) {
@@ -308,7 +316,7 @@ func (t *talk) aside(l *agent.Lane, messages [][]byte, done *attempts) (*answer,
 		}
 		if err != nil {
 			e, ok := errors.AsType[*model.Error](err)
-			t.lost(l, &a, ok && e.Type == "")
+			t.lostAside(l, &a, ok && e.Type == "")
 			return &a, err
 		}
 		for _, e := range batch {

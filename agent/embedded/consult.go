@@ -24,8 +24,8 @@ func (t *talk) consult(l *agent.Lane, s *agent.Strand, blocks []model.Block) (st
 		Messages: [][]byte{t.cfg.Model.Codec().Message(&model.Message{Role: model.User, Blocks: blocks})},
 		Effort:   t.thinks(name), ThinkingTokens: t.thinking,
 	}
-	if t.limited && t.cfg.Profiles.Model(r.Model).Price == nil {
-		return "", &noPriceError{r.Model}
+	if err := t.priced(r.Model); err != nil {
+		return "", err
 	}
 	for attempt := 1; ; attempt++ {
 		if err := l.MayAsk(); err != nil {

@@ -109,6 +109,14 @@ func (e *noPriceError) Error() string {
 	return fmt.Sprintf("the price of %s is not known, and MaxBudgetUSD limits the cost: change the model, or add the price to the profiles", e.model)
 }
 
+// priced is an error if the session's cost is limited, and that of the model is not known.
+func (t *talk) priced(name string) error {
+	if t.limited && t.cfg.Profiles.Model(name).Price == nil {
+		return &noPriceError{name}
+	}
+	return nil
+}
+
 // tooLongError ends a turn whose answers end at the limit of tokens again and again.
 type tooLongError struct{ limit int }
 

@@ -32,11 +32,16 @@ func (t *talk) countAside(name string, u *model.Usage) float64 {
 // to the end, so what it said is estimated, with three characters for a token, unless it ended
 // with an error of the endpoint's (observed on Claude Code 2.1.329).
 func (t *talk) lost(l *agent.Lane, a *answer, estimate bool) {
+	if a.id != "" && l.Err() == nil { // an interrupted one shows only in the usage of its model, as observed
+		add(&t.spent, &a.usage)
+	}
+	t.lostAside(l, a, estimate)
+}
+
+// lostAside is lost for an answer that is not part of the turn.
+func (t *talk) lostAside(l *agent.Lane, a *answer, estimate bool) {
 	if a.id == "" {
 		return
-	}
-	if l.Err() == nil { // an interrupted one shows only in the usage of its model, as observed
-		add(&t.spent, &a.usage)
 	}
 	said := 0
 	for i := range a.blocks {
