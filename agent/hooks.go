@@ -229,7 +229,7 @@ func (l *Lane) preToolUse(s *Strand, c *call) (gate, error) {
 		}
 		c.stops = c.stops || a.stops()
 		if a.Specific.UpdatedInput != nil {
-			c.input = a.Specific.UpdatedInput
+			c.input, c.other = a.Specific.UpdatedInput, true
 		}
 		switch decision {
 		case "deny":

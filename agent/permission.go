@@ -332,7 +332,7 @@ func (l *Lane) readDecision(c *call, g gate, p *pending) (gate, string) {
 		return refuse(badAnswerText + " An allow answer must carry updatedInput.")
 	case d.Behavior == "allow":
 		if d.UpdatedInput != nil {
-			c.input = d.UpdatedInput
+			c.input, c.other = d.UpdatedInput, true
 		}
 		g.allow("user_temporary", "")
 		return g, l.e.perms.update(d.Permissions)
@@ -404,7 +404,7 @@ func (l *Lane) hookDecision(c *call, g gate, runs []*hookRun) *gate {
 		case "allow":
 			g.allow("hook", "hook")
 			if d.UpdatedInput != nil {
-				c.input = d.UpdatedInput
+				c.input, c.other = d.UpdatedInput, true
 			}
 			return &g
 		case "deny":

@@ -27,7 +27,8 @@ type ToolCall struct {
 	Check func(s *Strand) (string, error)
 	// Judge is the gate of an agent with a real model, in place of Gate and of the engine's
 	// rules, which are those of a double. It is called before the hooks, when only Deny
-	// counts, and after them, with the input that they leave.
+	// counts, and after them, with the input that they leave. An input that a hook or the host
+	// has put in place of another is shown to it at once, when only Deny counts, too.
 	Judge func(p Permissions, input Object) Verdict
 	// Alone says that the call waits for those before it, and those behind it wait for it.
 	Alone bool
@@ -49,6 +50,7 @@ type ToolResult struct {
 type call struct {
 	ToolCall
 	input   Object // as the gates leave it
+	other   bool   // a gate has put another input there, which no deny rule has seen
 	stops   bool   // a hook said continue:false
 	defers  bool
 	halt    bool   // a refusal said interrupt
@@ -298,7 +300,27 @@ func (l *Lane) gates(s *Strand, c *call) (gate, error) {
 	if err != nil || g.refused || g.deferred {
 		return g, err
 	}
-	return l.permit(s, c, g)
+	if no, refused := l.deniedOther(c); refused {
+		return no, nil
+	}
+	g, err = l.permit(s, c, g)
+	if err != nil || g.refused {
+		return g, err
+	}
+	if no, refused := l.deniedOther(c); refused {
+		return no, nil
+	}
+	return g, nil
+}
+
+// deniedOther is denied for an input that a gate has put in place of the model's: a deny rule wins
+// over all that allows the call.
+func (l *Lane) deniedOther(c *call) (g gate, refused bool) {
+	if !c.other || c.Judge == nil {
+		return g, false
+	}
+	c.other = false
+	return l.denied(c, c.Judge(l.Permissions(), c.input))
 }
 
 // disallowed refuses, before any gate, what no tool is there for and what a deny rule
