@@ -22,21 +22,23 @@ type Seen struct {
 	Lost    int              // messages before it that were dropped, because the loop is slow
 }
 
-// Watch yields the messages of the session from now on, those that are sent to the agent
+// Watch yields the messages of the session from the call on, those that are sent to the agent
 // too, until ctx or the session ends. It takes nothing from [Session.Messages] and never
 // delays the session: a loop that falls behind by more than 1,024 messages loses the oldest.
-// There may be several loops. Messages have the whole content of the conversation.
+// There may be several calls, each with one loop. Messages have the whole content of the
+// conversation.
 func (s *Session) Watch(ctx context.Context) iter.Seq[Seen] {
+	w := &watch{now: s.rt.sys.Clock().Now}
+	ctx, cancel := context.WithCancel(ctx)
+	untap := s.core.User.Tap(w.see)
+	s.rt.sys.Executor().Go(func() {
+		if s.rt.sys.Executor().Await(ctx, s.Done()) == nil {
+			w.end()
+		}
+		untap()
+	})
 	return func(yield func(Seen) bool) {
-		w := &watch{now: s.rt.sys.Clock().Now}
-		defer s.core.User.Tap(w.see)()
-		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		s.rt.sys.Executor().Go(func() {
-			if s.rt.sys.Executor().Await(ctx, s.Done()) == nil {
-				w.end()
-			}
-		})
 		for {
 			one, wake, over := w.next()
 			switch {

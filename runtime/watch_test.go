@@ -79,3 +79,25 @@ func TestWatchTakesNothing(t *testing.T) {
 		assert.Equal(t, []string{"user", "assistant the answer", "result"}, all[len(all)-3:])
 	}
 }
+
+// A loop has the messages that came between the call and its start, too.
+func TestWatchBeginsWithTheCall(t *testing.T) {
+	t.Parallel()
+	rt, err := runtime.New(runtime.Config{})
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, rt.Shutdown(context.Background())) }()
+	script := &scripted.Script{Default: scripted.Steps{scripted.Text("the answer")}}
+	s, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithScript(script))})
+	require.NoError(t, err)
+	messages := s.Watch(t.Context())
+	turn, err := s.Send(t.Context(), &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})
+	require.NoError(t, err)
+	_, err = turn.Result(t.Context())
+	require.NoError(t, err)
+	for m := range messages {
+		if _, is := m.Message.(*protocol.UserMessage); is {
+			return
+		}
+	}
+	t.Error("the prompt is missing")
+}

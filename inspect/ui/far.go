@@ -29,7 +29,7 @@ type sessionHost interface {
 
 // farFrame is a frame of the stream of another window.
 type farFrame struct {
-	Kind string          `json:"kind"` // message or delta; lost: frames are missing
+	Kind string          `json:"kind"` // message or delta; watching: they come from now on; lost: frames are missing
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -124,6 +124,9 @@ func (s socketHost) follow(ctx context.Context, id string, each func(farFrame) b
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if !each(farFrame{Kind: "watching"}) {
+		return nil
+	}
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, farLine)
 	for lines.Scan() {
@@ -209,6 +212,8 @@ func (w *Window) passFrame(name string, f *farFrame) bool {
 		}
 		d.Session = name
 		w.hub.publish(f.Kind, name, d)
+	case "watching":
+		w.begun(name)
 	case "lost":
 		w.hub.publish("resync", name, map[string]string{"reason": "messages came faster than they were read"})
 	}

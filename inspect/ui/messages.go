@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-troupe/troupe/protocol"
@@ -116,6 +117,7 @@ func cutTexts(v any) any {
 type lives struct {
 	mu  sync.Mutex
 	all map[string]*live
+	seq atomic.Int64 // the last number of a live message, of any session
 }
 
 // live follows the messages of one session.
@@ -127,19 +129,27 @@ type live struct {
 
 	mu        sync.Mutex
 	kept      []item
-	seq       int64
 	streaming int64 // number of the message whose text streams; 0 for none
 	text      strings.Builder
 	pending   bool // a flush of the text has been asked for
+
+	left time.Time // since when no reader has wanted it; zero while one does
 }
 
-// follow starts and ends taps, so that there is one for each session that is wanted.
+// follow starts and ends taps, so that there is one for each session that is wanted, or was a
+// moment ago: a reader whose connection was lost comes back. Each reader of a session gets a frame when
+// its tap has begun, since it may have fetched before.
 func (l *lives) follow(ctx context.Context, w *Window) {
 	wanted := w.hub.watched()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for id, one := range l.all { //troupe:maporder each ends by itself
-		if !slices.Contains(wanted, id) {
+		switch now := w.clock.Now(); {
+		case slices.Contains(wanted, id):
+			one.left = time.Time{}
+		case one.left.IsZero():
+			one.left = now
+		case now.Sub(one.left) > linger:
 			one.stop()
 			delete(l.all, id)
 		}
@@ -151,21 +161,28 @@ func (l *lives) follow(ctx context.Context, w *Window) {
 			continue
 		}
 		ctx, stop := context.WithCancel(ctx)
-		one := &live{w: w, id: id, s: s, stop: stop, seq: liveSeq}
+		one := &live{w: w, id: id, s: s, stop: stop}
 		if l.all == nil {
 			l.all = map[string]*live{}
 		}
 		l.all[id] = one
+		if s == nil {
+			w.exec.Go(func() { w.followFar(ctx, id) })
+			continue
+		}
+		messages := s.Watch(ctx)
+		w.begun(id)
 		w.exec.Go(func() {
-			if s == nil {
-				w.followFar(ctx, id)
-				return
-			}
-			for m := range s.Watch(ctx) {
+			for m := range messages {
 				one.see(&m)
 			}
 		})
 	}
+}
+
+// begun says to the readers of a session that its messages come from now on.
+func (w *Window) begun(name string) {
+	w.hub.publish("watching", name, map[string]string{"session": name})
 }
 
 // end forgets all sessions; their taps end with the pump.
@@ -197,14 +214,16 @@ func (l *live) see(m *runtime.Seen) {
 	l.add(one)
 }
 
+// next is the number of another message: of a session they only grow, whichever tap has them.
+func (l *live) next() int64 { return liveSeq + l.w.lives.seq.Add(1) }
+
 // add numbers a message and sends it. The whole text has the number of the text that
 // streamed. mu is held.
 func (l *live) add(one item) {
 	if one.Type == "assistant" && l.streaming != 0 {
 		one.Seq, l.streaming = l.streaming, 0
 	} else {
-		l.seq++
-		one.Seq = l.seq
+		one.Seq = l.next()
 	}
 	one.Session = l.id
 	l.w.hub.publish("message", l.id, one)
@@ -226,8 +245,7 @@ func (l *live) partial(p *protocol.PartialAssistantMessage) {
 		return
 	}
 	if l.streaming == 0 {
-		l.seq++
-		l.streaming = l.seq
+		l.streaming = l.next()
 	}
 	l.text.WriteString(text.Text)
 	if !l.pending {

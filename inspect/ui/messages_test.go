@@ -147,3 +147,51 @@ func TestTranscriptOfATask(t *testing.T) {
 	status, _, _ = p.get("api/jobs/none/tasks/t/transcript")
 	assert.Equal(t, http.StatusNotFound, status)
 }
+
+// A reader gets a frame when a session is watched, and a reader that comes back gets what was said meanwhile.
+func TestAReaderThatComesBack(t *testing.T) {
+	t.Parallel()
+	rt := newRuntime(t)
+	p := serve(t, ui.Handler(rt, open())).enter("")
+	s := openSession(t, rt, "s", make([]scripted.Turn, 3), nil)
+	go func() {
+		for _, err := range s.Messages(t.Context()) { // the session waits for its reader
+			if err != nil {
+				return
+			}
+		}
+	}()
+	var last string
+	numbers := map[string]float64{}
+	prompts := func(want string) func(frame) bool {
+		return func(f frame) bool {
+			if f.id != "" {
+				last = f.id
+			}
+			if f.kind == "message" {
+				said, err := json.Marshal(f.data["message"])
+				require.NoError(t, err)
+				for _, text := range []string{"one", "two", "three"} {
+					if strings.Contains(string(said), text) {
+						numbers[text] = f.data["seq"].(float64)
+					}
+				}
+			}
+			return numbers[want] != 0
+		}
+	}
+	p.followSession("s", func(f frame) bool {
+		if f.kind == "watching" {
+			assert.Equal(t, map[string]any{"session": "s"}, f.data)
+			send(t, s, "one") // from here on nothing is missing
+		}
+		return prompts("one")(f)
+	})
+	_, err := send(t, s, "two").Result(t.Context()) // the connection is lost
+	require.NoError(t, err)
+	_, err = send(t, s, "three").Result(t.Context())
+	require.NoError(t, err)
+	p.stream("?session=s", last, prompts("three"))
+	assert.Less(t, numbers["one"], numbers["two"])
+	assert.Less(t, numbers["two"], numbers["three"])
+}

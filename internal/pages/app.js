@@ -81,6 +81,7 @@ async function route() {
   const [path, query] = location.hash.replace(/^#\/?/, '').split('?'), [first, id, more] = path.split('/').map(decode), p = Object.fromEntries(new URLSearchParams(query || '')), k = nav.some(n => n[0] === first) ? first : 'overview';
   page.stop?.();
   page = {};
+  held = [];
   at(id ? p.host : '');
   const my = ++nth;
   app.querySelectorAll('[data-nav]').forEach(a => a.dataset.nav === k ? a.setAttribute('aria-current', 'page') : a.removeAttribute('aria-current'));
@@ -92,14 +93,17 @@ async function route() {
     if (my !== nth) return; // the reader has gone on
     dress();
     page = m.default(root, arg, go, data) || {};
+    for (const f of held) page.tick?.(...f);
   } catch (e) { // one page fails, not the window
     if (my !== nth || world.link === 'locked') return;
     if (e.status == null) console.error(e);
     dress();
     root.append(h('header', { class: 'page' }, h('div', { class: 'title' }, h('h1', {}, nav.find(n => n[0] === k)[1]))), failed(e.status == null ? 'This page cannot be shown' : e.status === 404 ? 'There is no such thing here' : e.status === 403 ? 'The host refuses this' : 'The host did not answer', e));
   }
+  held = null;
   badge();
 }
+let held = null; // frames that come while a page is fetched
 const decode = s => { try { return decodeURIComponent(s); } catch { return s; } };
 
 // unlock asks for the code that the program printed, or for its token.
@@ -139,7 +143,7 @@ world.hooks.add((type, d) => {
   if (type === 'locked') return unlock();
   if (locked) return;
   if (type === 'resync') { known(); if (page.resync) page.resync(); else route(); }
-  page.tick?.(type, d);
+  if (held) held.push([type, d]); else page.tick?.(type, d);
   if (type === 'hosts') pickers();
   if (type === 'link' || type === 'tick' || type === 'hello') connection();
   badge();

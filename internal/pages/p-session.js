@@ -91,16 +91,19 @@ export default function session(root, p, go, data) {
   const fresh = calm(async () => { try { Object.assign(s, await one(s.id, p.host)); drawHead(); drawActs(); } catch { /* it has ended: the page stays as it was */ } }, 2000);
   const life = calm(async () => { if (bar) try { bar.set(await get(at + '/timeline')); } catch { /* as above */ } }, 4000);
   const mine = m => { if (tx.none) { tx.none.remove(); tx.none = null; } return m; };
+  // caught fetches what was said before the stream had the session.
+  const caught = async () => { if (!world.content) return; const d = await get(at + '/messages?limit=200').catch(() => null); if (d && (tx.none || !tx.merge(d.messages || []))) { tx.clear(); tx.none = null; fill(d); } };
   let n = 0;
   return {
     title: name(s), search: tx.search,
-    async resync() { fresh(); life(); if (world.content) { const d = await get(at + '/messages?limit=200').catch(() => null); if (d) { tx.clear(); fill(d); } } },
+    resync() { fresh(); life(); caught(); },
     tick(type, d) {
       if (type === 'tick') { drawHead(); if (bar && ++n % 2 === 0) bar.draw(); if (n % 10 === 0) fresh(); }
       if (type === 'event' && d.session === s.id) { drawEvs(); fresh(); life(); }
       if (type === 'session') { const r = d.rows.find(x => x.id === s.id); if (r) { const was = s.state; Object.assign(s, r, { waits: r.wait ? [r.wait, ...s.waits.slice(1)] : [], actors: s.actors }); drawHead(); fresh(); if (was !== s.state) life(); } }
       if (type === 'gone' && d.ids?.includes(s.id)) { s.state = 'closed'; s.waits = []; s.pid = 0; drawHead(); }
       if (type === 'actor' && d.session === s.id) { const a = s.actors.find(x => x.name.split('#')[0] === d.name.split('#')[0]); if (a) { Object.assign(a, { state: d.state, last_failure: d.last_failure || a.last_failure }); if (d.state === 'running' && d.restarts != null) a.restarts = d.restarts; if (d.state === 'running' && d.incarnation) a.name = a.name.split('#')[0] + '#' + d.incarnation; } drawActs(); fresh(); }
+      if (type === 'watching' && d.session === key) caught();
       if (type === 'message' && d.session === key) tx.add(mine(d));
       if (type === 'delta' && d.session === key) { mine(); tx.delta(d.seq, d.text); }
     },

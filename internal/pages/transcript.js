@@ -24,7 +24,7 @@ export class Transcript {
   // now is the clock that ages are counted by; live makes a text that changes with it; earlier
   // fetches what is before the first message, and says whether there is more.
   constructor(label, { now = () => Date.now(), live = f => h('span', {}, f()), earlier = null } = {}) {
-    Object.assign(this, { now, live, earlier, calls: new Map(), results: new Map(), streams: new Map(), on: true, first: null, hits: [], hit: -1 });
+    Object.assign(this, { now, live, earlier, calls: new Map(), results: new Map(), streams: new Map(), known: new Set(), last: 0, on: true, first: null, hits: [], hit: -1 });
     this.more = h('button', { class: 'btn more-tx', type: 'button', hidden: true, on: { click: () => this.back() } }, 'Earlier messages');
     this.box = h('div', { class: 'tx-in' });
     this.note = h('p', { class: 'sr', role: 'status' });
@@ -45,7 +45,7 @@ export class Transcript {
   follow(on) { this.on = on; this.jump.hidden = on; this.pin(); }
   row(cls, at, ...kids) {
     const e = h('article', { class: 'msg ' + cls, tabindex: -1 }, h('div', { class: 'when' }, at ? time(at) : null), h('div', { class: 'body' }, ...kids));
-    e.at = Date.parse(at); e.seq = this.seq;
+    e.at = Date.parse(at); e.seq = this.seq; e.uuid = this.uuid;
     (this.into || this.box).append(e);
     return e;
   }
@@ -57,10 +57,19 @@ export class Transcript {
     this.more.hidden = !more || !this.earlier;
     this.pin();
   }
+  // merge adds what is missing at the end of what is shown; false: something is missing before.
+  merge(list) {
+    const at = list.findLastIndex(m => m.uuid && this.known.has(m.uuid));
+    if (at < 0 || list.slice(0, at).some(m => m.uuid && !this.known.has(m.uuid) && !(m.seq < this.first))) return false;
+    for (const m of list.slice(at + 1)) if (m.uuid ? !this.known.has(m.uuid) : m.seq > this.last) this.add(m);
+    return true;
+  }
   add(m) {
     this.put(m);
     while (this.on && this.box.childElementCount > most) { // they can be fetched again
-      this.box.firstElementChild.remove();
+      const gone = this.box.firstElementChild;
+      gone.remove();
+      if (gone.uuid !== this.box.firstElementChild.uuid) this.known.delete(gone.uuid);
       this.first = this.box.firstElementChild.seq ?? this.first;
       this.more.hidden = !this.earlier;
     }
@@ -73,9 +82,15 @@ export class Transcript {
     this.more.setAttribute('aria-busy', 'true');
     set(this.more, 'Fetching…');
     try {
-      const { messages, more, place } = await this.earlier(this.first, q), s = this.scroll, was = s.scrollHeight - s.scrollTop;
+      let { messages, more, place } = await this.earlier(this.first, q);
+      const fresh = m => m.seq < this.first && !(m.uuid && this.known.has(m.uuid)); // a program that says the same again has no more
+      for (let at = this.first; more && place == null && messages[0]?.seq < at && !messages.some(fresh);) { // stored ones that came as live ones, too
+        at = messages[0].seq;
+        ({ messages, more, place } = await this.earlier(at, q));
+      }
+      const s = this.scroll, was = s.scrollHeight - s.scrollTop;
       this.into = document.createDocumentFragment();
-      const old = messages.filter(m => m.seq < this.first); // a program that says the same again has no more
+      const old = messages.filter(fresh);
       for (const m of old) this.put(m);
       this.box.prepend(this.into);
       const first = place ?? old[0]?.seq ?? this.first, moved = first < this.first;
@@ -88,7 +103,10 @@ export class Transcript {
   put(m) {
     if (m === null || typeof m !== 'object') return this.row('think', null, h('pre', { class: 'out' }, asText(m)));
     const at = m.at, c = m.message?.content ?? m.content;
-    this.seq = m.seq;
+    if (m.uuid && this.known.has(m.uuid)) return this.end(m.seq); // it was fetched, and comes as a frame, too
+    if (m.uuid) this.known.add(m.uuid);
+    this.seq = m.seq; this.uuid = m.uuid;
+    if (!this.into && m.seq > this.last) this.last = m.seq;
     if (m.seq != null) this.end(m.seq);
     if (m.type === 'restart') return this.row('cutline r-recover', at, glyph('recover'), h('span', {}, m.text));
     if (m.type === 'result' && c === undefined) return m.error || m.is_error ? this.row('cutline r-bad', at, glyph('bad'), h('span', {}, 'The turn has failed: ' + asText(m.result || m.subtype))) : null;
@@ -199,7 +217,7 @@ export class Transcript {
     else if (e.key === 'x') { const ds = this.box.querySelectorAll('details.tool'), open = [...ds].some(d => d.open); ds.forEach(d => { d.open = !open; }); } else return false;
     return true;
   }
-  clear() { this.box.textContent = ''; this.calls.clear(); this.results.clear(); this.streams.clear(); this.first = null; this.more.hidden = true; globalThis.CSS?.highlights?.delete('found'); }
+  clear() { this.box.textContent = ''; this.calls.clear(); this.results.clear(); this.streams.clear(); this.known.clear(); this.last = 0; this.first = null; this.more.hidden = true; globalThis.CSS?.highlights?.delete('found'); }
 }
 
 const tokenNames = { input: 'input', output: 'output', cacheWrite: 'cache write', cacheRead: 'cache read' };
