@@ -59,6 +59,9 @@ type signaled struct{ os.Signal }
 
 func (s signaled) Error() string { return "a signal: " + s.String() }
 
+// Unwrap makes it the end of a context like any other one.
+func (s signaled) Unwrap() error { return context.Canceled }
+
 // signalOf is the signal that has ended the context, or nil.
 func signalOf(ctx context.Context) os.Signal {
 	var by signaled
