@@ -8,7 +8,7 @@ import (
 
 // A filter beside a command that a rule allows needs no rule about it, in the forms that the
 // agent is sure about, too; in all others it asks, and so does a policy.
-// [observed with Claude Code 2.1.329, in about 2,900 forms]
+// [observed with Claude Code 2.1.329; its decisions are in testdata/forms.json]
 
 // sure reports whether words of a filter, a printer or a test are in such a form.
 func sure(u *usage, words []string) bool {

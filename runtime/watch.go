@@ -25,8 +25,8 @@ type Seen struct {
 // Watch yields the messages of the session from the call on, those that are sent to the agent
 // too, until ctx or the session ends. It takes nothing from [Session.Messages] and never
 // delays the session: a loop that falls behind by more than 1,024 messages loses the oldest.
-// There may be several calls, each with one loop. Messages have the whole content of the
-// conversation.
+// There may be several calls, each for one loop; without its loop a call keeps up to 1,024
+// messages until ctx or the session ends. Messages have the whole content of the conversation.
 func (s *Session) Watch(ctx context.Context) iter.Seq[Seen] {
 	w := &watch{now: s.rt.sys.Clock().Now}
 	ctx, cancel := context.WithCancel(ctx)
