@@ -179,7 +179,7 @@ func TestWhatAnotherProgramSays(t *testing.T) {
 		{"type": "tool_use", "id": "2", "name": %[1]s, "input": {"command": %[1]s}}, {"type": "tool_result", "tool_use_id": 1, "content": [null]}, {"type": "tool_result", "tool_use_id": "2", "content": 7}, {"type": "image"}]`, evil)
 	content = strings.NewReplacer("\n", "", "\t", "").Replace(content)
 	answers := map[string]string{
-		"/api/tree":                     fmt.Sprintf(`{"host": {"program": %[1]s}, "tree": {"sessions": [{"id": "far", "state": "running", "title": %[1]s, "backend": %[1]s, "labels": {%[1]s: %[1]s}, "error": %[1]s, "dir": %[1]s, "actors": [{"name": %[1]s, "state": %[1]s}], "waits": [{"what": %[1]s}]}]}}`, evil),
+		"/api/tree":                     fmt.Sprintf(`{"host": {"program": %[1]s}, "tree": {"sessions": [{"id": "far", "state": "running", "title": %[1]s, "backend": %[1]s, "labels": {%[1]s: %[1]s}, "error": %[1]s, "dir": %[1]s, "actors": [{"name": %[1]s, "state": %[1]s}], "waits": [{"what": %[1]s, "limit_ms": 3600000, "since": %[2]q}]}]}}`, evil, time.Now().Format(time.RFC3339)),
 		"/window/sessions/far/messages": `{"messages": [{"seq": 1, "type": "assistant", "message": {"content": ` + content + `}}, {"seq": 2, "type": "user", "message": 42}, {"seq": 3, "type": "x", "message": {"role": "user", "content": ` + content + `}}, {"seq": 4, "type": "result", "error": true, "result": ` + string(evil) + `}], "more": true}`,
 		"/window/sessions/far/timeline": fmt.Sprintf(`{"turns": [{"from": "2020-01-01T00:00:00Z", "name": %[1]s}, {}], "marks": [{"kind": %[1]s, "why": %[1]s, "actor": %[1]s}]}`, evil),
 		"/window/sessions/far/options":  fmt.Sprintf(`{%[1]s: %[1]s, "a": [null, {%[1]s: 7}], "b": null}`, evil),

@@ -45,13 +45,15 @@ func (b binaries) testBatchWindow(t *testing.T) {
 	assert.Equal(t, http.StatusUnauthorized, status)
 	status, _ = get(address)
 	require.Equal(t, http.StatusOK, status)
-	status, text := get(base + "api/jobs")
-	require.Equal(t, http.StatusOK, status)
-	var jobs struct {
-		Jobs []struct{ Total int }
-	}
-	require.NoError(t, json.Unmarshal(text, &jobs))
-	assert.Equal(t, 1, jobs.Jobs[0].Total)
+	require.Eventually(t, func() bool { // the address comes before the tasks are counted
+		status, text := get(base + "api/jobs")
+		require.Equal(t, http.StatusOK, status)
+		var jobs struct {
+			Jobs []struct{ Total int }
+		}
+		require.NoError(t, json.Unmarshal(text, &jobs))
+		return len(jobs.Jobs) == 1 && jobs.Jobs[0].Total == 1
+	}, 20*time.Second, 10*time.Millisecond)
 	for _, said := range []string{"no others start", "interrupting; Ctrl-C again kills", "killing the agents"} {
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		if strings.Contains(said, "killing") {
