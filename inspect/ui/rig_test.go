@@ -50,6 +50,7 @@ func serve(t *testing.T, w *ui.Window) *page {
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
+		w.Close() // what it runs is over before the test is
 	})
 	return &page{t: t, w: w, http: browser(t), base: server.URL + "/troupe/"}
 }

@@ -41,9 +41,21 @@ func (p *page) followSession(id string, each func(frame) (enough bool)) {
 	p.stream("?session="+id, "", each)
 }
 
+// awaitEvents returns when the stream has the events of a runtime: a window that gets its first reader begins to
+// read them at some time after it has answered.
+func (p *page) awaitEvents(rt *runtime.Runtime) {
+	p.t.Helper()
+	p.follow("", func(f frame) bool {
+		if f.kind == "tick" {
+			rt.Steered("", "the test", "a try")
+		}
+		return f.kind == "event" && f.data["who"] == "the test"
+	})
+}
+
 func (p *page) stream(query, since string, each func(frame) (enough bool)) {
 	p.t.Helper()
-	ctx, stop := context.WithTimeout(p.t.Context(), 20*time.Second)
+	ctx, stop := context.WithTimeout(p.t.Context(), time.Minute)
 	defer stop()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"events"+query, http.NoBody)
 	require.NoError(p.t, err)
@@ -101,6 +113,7 @@ func TestTheStreamOfASession(t *testing.T) {
 	t.Parallel()
 	rt := newRuntime(t)
 	p := serve(t, ui.Handler(rt, open())).enter("mira")
+	p.awaitEvents(rt)
 	crash, ref := session.NewChild(supervisor.Child{Name: "watch"}, func() session.Behavior[string] {
 		return session.Behavior[string]{Handle: func(context.Context, string) error { return errors.New("no \x1b[2J\u202e luck") }}
 	})
