@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // testACP: the process speaks only the protocol on stdout, and ends within bounded time
@@ -28,7 +29,7 @@ func (b binaries) testACP(t *testing.T) {
 			t.Parallel()
 			token := fmt.Sprintf("troupe-acp-%d-%s", os.Getpid(), strings.ReplaceAll(name, " ", "-"))
 			file := filepath.Join(t.TempDir(), "script.yaml")
-			yaml := "default: [spawn: {token: " + token + "}, text: hello, delay: 60s]"
+			yaml := "default: [spawn: {token: " + token + "}, text: hello, delay: 1h]"
 			require.NoError(t, os.WriteFile(file, []byte(yaml), 0o600))
 			cmd := exec.CommandContext(t.Context(), b.troupe, "acp", "--agent", "claude", "--path", b.agent, "--env", "TROUPE_SCRIPT="+file, "--log-level", "debug")
 			in, err := cmd.StdinPipe()
@@ -60,13 +61,13 @@ func (b binaries) testACP(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(next(`"id":2`)), &opened))
 			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":%q,"prompt":[{"type":"text","text":"x"}]}}`, opened.Result.SessionID))
 			next("hello")
-			began := time.Now()
+			late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(unix.SIGQUIT) }) // a busy machine needs more than the 10 s that the closing may take
+			defer late.Stop()
 			require.NoError(t, end(cmd, in.Close))
 			for lines.Scan() {
 				assert.True(t, json.Valid(lines.Bytes()), "%s", lines.Text())
 			}
 			require.NoError(t, cmd.Wait(), "exit 0; stderr: %s", notes.String())
-			assert.Less(t, time.Since(began), 10*time.Second)
 			leavesNothing(t, token)
 		})
 	}

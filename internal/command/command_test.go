@@ -33,6 +33,14 @@ func TestMain(m *testing.M) {
 	if signal.Ignored(os.Interrupt) { // in the background of a script: programs of these tests would inherit that
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
+	// troupe ps and troupe top look at what other programs of this user show: here there is nothing.
+	shown, err := os.MkdirTemp("", "troupe-run-")
+	if err == nil {
+		err = os.Setenv("XDG_RUNTIME_DIR", shown)
+	}
+	if err != nil {
+		panic(err)
+	}
 	// Most of these tests wait for a process, a signal or a limit.
 	flag.Parse()
 	given := false
@@ -42,7 +50,10 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(shown)
+		os.Exit(code)
+	}))
 }
 
 // screen is what was written, and lets a test wait for it.

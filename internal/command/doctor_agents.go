@@ -157,6 +157,8 @@ func localServers() []localServer {
 }
 
 func checkLocalModels(ctx context.Context, _ *examined) []finding {
+	ctx, cancel := context.WithTimeout(ctx, localTime)
+	defer cancel()
 	return askServers(ctx, localServers())
 }
 
@@ -184,8 +186,6 @@ func askServers(ctx context.Context, servers []localServer) (found []finding) {
 
 // askServer is nothing if no such server answers.
 func askServer(ctx context.Context, s localServer) finding {
-	ctx, cancel := context.WithTimeout(ctx, localTime)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/models", http.NoBody)
 	if err != nil {
 		return finding{}

@@ -107,7 +107,7 @@ func TestGuard(t *testing.T) {
 	assert.Contains(t, commands, "sleep 600")
 	require.NoError(t, host.Process.Kill())
 	require.Error(t, host.Wait())
-	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, withDir(t, dir)) }, 30*time.Second, 10*time.Millisecond)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, withDir(t, dir)) }, time.Minute, 10*time.Millisecond)
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*"))
 	require.NoError(t, err)
 	assert.Empty(t, left)

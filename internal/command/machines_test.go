@@ -262,9 +262,9 @@ func TestReleasesOfPrograms(t *testing.T) {
 		t.Skip("a script is no program there")
 	}
 	dir := t.TempDir()
-	program := filepath.Join(dir, "claude")
+	claude := filepath.Join(dir, "claude")
 	write := func(release string) {
-		require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho asked >> "+dir+"/asked\necho '"+release+" (Claude Code)'\n"), 0o700))
+		program(t, claude, "echo asked >> "+dir+"/asked\necho '"+release+" (Claude Code)'")
 	}
 	getenv := func(name string) string { return map[string]string{"PATH": dir}[name] }
 	var o offers
@@ -277,7 +277,7 @@ func TestReleasesOfPrograms(t *testing.T) {
 	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
 	require.NoError(t, err)
 	assert.Equal(t, "asked\nasked\n", string(asked))
-	require.NoError(t, os.Remove(program))
+	require.NoError(t, os.Remove(claude))
 	assert.Empty(t, o.releases(t.Context(), getenv))
 }
 

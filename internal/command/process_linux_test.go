@@ -84,7 +84,13 @@ func processes(t *testing.T, text string) (found []string) {
 // leavesNothing checks that no process is left: what was killed may need the processor to end.
 func leavesNothing(t *testing.T, token string) {
 	t.Helper()
-	assert.Eventually(t, func() bool { return len(processes(t, token)) == 0 }, time.Minute, 10*time.Millisecond, "left behind: %v", processes(t, token))
+	soonEmpty(t, func() []string { return processes(t, token) })
+}
+
+// soonEmpty waits until nothing is left.
+func soonEmpty(t *testing.T, left func() []string) {
+	t.Helper()
+	assert.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, left(), "left behind") }, time.Minute, 10*time.Millisecond)
 }
 
 func exitCode(t *testing.T, cmd *exec.Cmd) int {
@@ -121,7 +127,11 @@ func (b binaries) testSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd, out, token := b.run(t, c.script, "debug", nil)
+			cmd, out, token := b.run(t, c.script, "debug", func(cmd *exec.Cmd) {
+				if len(c.send) == 3 {
+					cmd.Args = append(cmd.Args, patient(t)...)
+				}
+			})
 			out.await(t, c.when)
 			if c.when == "begun" {
 				assert.NotEmpty(t, processes(t, token), "the agent has children")

@@ -184,7 +184,9 @@ func TestABatchIsSteeredAsItSays(t *testing.T) { //nolint:paralleltest // it set
 				found, _ = inspect.Sockets(filepath.Join(dir, "troupe")) // before the batch opens it
 				return len(found) == 1
 			}, time.Minute, 10*time.Millisecond)
-			require.ErrorContains(t, ui.Socket(found[0]).Do(t.Context(), ui.Command{Op: ui.Interrupt, Session: "none"}), c.refused)
+			require.EventuallyWithT(t, func(now *assert.CollectT) { // the file is there before the program listens
+				assert.ErrorContains(now, ui.Socket(found[0]).Do(t.Context(), ui.Command{Op: ui.Interrupt, Session: "none"}), c.refused)
+			}, time.Minute, 10*time.Millisecond)
 			w.signal <- syscall.SIGTERM
 			assert.Equal(t, exitSignal+int(syscall.SIGTERM), <-ended)
 		})

@@ -15,6 +15,12 @@ const (
 	deaf = slowTurn + "\nmisbehave: {ignore: [interrupt], ignore_eof: true, trap_term: true}"
 )
 
+// patient is --config with options that leave the end of a session to the next signal, however late that comes.
+func patient(t *testing.T) []string {
+	t.Helper()
+	return []string{"--config", taskFile(t, "options.yaml", "interruptGrace: 1h\ncloseTimeout: 2h\n")}
+}
+
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -51,7 +57,7 @@ func TestSecondInterruptCloses(t *testing.T) {
 func TestThirdInterruptKills(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	code := w.start("run", "go", "-a", script(t, deaf))
+	code := w.start(append([]string{"run", "go", "-a", script(t, deaf)}, patient(t)...)...)
 	w.out.await(t, "begun")
 	for _, said := range []string{"interrupting", "closing", "killing the agent"} {
 		w.signal <- os.Interrupt

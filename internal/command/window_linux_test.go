@@ -26,7 +26,7 @@ func (b binaries) testBatchWindow(t *testing.T) {
 	require.Eventually(t, func() bool {
 		address = loginAddress.FindString(out.String())
 		return address != ""
-	}, 20*time.Second, 10*time.Millisecond, out.String())
+	}, time.Minute, 10*time.Millisecond, out.String())
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -53,7 +53,7 @@ func (b binaries) testBatchWindow(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(text, &jobs))
 		return len(jobs.Jobs) == 1 && jobs.Jobs[0].Total == 1
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	for _, said := range []string{"no others start", "interrupting; Ctrl-C again kills", "killing the agents"} {
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
 		if strings.Contains(said, "killing") {
