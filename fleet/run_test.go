@@ -317,38 +317,40 @@ func TestStops(t *testing.T) {
 // Breaking out of the loop ends what runs in order; the rest runs after a resume.
 func TestBreakAndResume(t *testing.T) {
 	t.Parallel()
-	out := t.TempDir()
-	j := fast(fleet.Job{Tasks: tasks(12), Options: backend(), Concurrency: 2, Out: out})
-	n := 0
-	for _, err := range fleet.Run(t.Context(), j) {
-		require.NoError(t, err)
-		if n++; n == 3 {
-			break
+	synctest.Test(t, func(t *testing.T) { // else a job may be over before its first results are read
+		out := t.TempDir()
+		j := fast(fleet.Job{Tasks: tasks(12), Options: private(t, backend(turn(scripted.Delay(time.Minute), scripted.Text("done")))), Concurrency: 2, Out: out})
+		n := 0
+		for _, err := range fleet.Run(t.Context(), j) {
+			require.NoError(t, err)
+			if n++; n == 3 {
+				break
+			}
 		}
-	}
-	j.Resume = true
-	earlier, all := 0, 0
-	h, err := fleet.Start(t.Context(), j)
-	require.NoError(t, err)
-	for r, err := range h.Results(t.Context()) {
+		j.Resume = true
+		earlier, all := 0, 0
+		h, err := fleet.Start(t.Context(), j)
 		require.NoError(t, err)
-		all++
-		if r.Earlier {
-			earlier++
+		for r, err := range h.Results(t.Context()) {
+			require.NoError(t, err)
+			all++
+			if r.Earlier {
+				earlier++
+			}
+			assert.Len(t, r.Attempts, 1)
 		}
-		assert.Len(t, r.Attempts, 1)
-	}
-	assert.Equal(t, 12, all)
-	assert.GreaterOrEqual(t, earlier, 3)
-	assert.Less(t, earlier, 12)
-	assert.Equal(t, earlier, h.Progress().Earlier)
-	// Other tasks under the same ids are another job.
-	j.Tasks[3].Prompt = "something else"
-	_, err = collect(t, j)
-	require.ErrorIs(t, err, fleet.ErrOtherTasks)
-	j.Out = t.TempDir()
-	_, err = collect(t, j)
-	require.ErrorIs(t, err, journal.ErrMissing)
+		assert.Equal(t, 12, all)
+		assert.GreaterOrEqual(t, earlier, 3)
+		assert.Less(t, earlier, 12)
+		assert.Equal(t, earlier, h.Progress().Earlier)
+		// Other tasks under the same ids are another job.
+		j.Tasks[3].Prompt = "something else"
+		_, err = collect(t, j)
+		require.ErrorIs(t, err, fleet.ErrOtherTasks)
+		j.Out = t.TempDir()
+		_, err = collect(t, j)
+		require.ErrorIs(t, err, journal.ErrMissing)
+	})
 }
 
 // The end of the context interrupts the agents. Their sessions go on after a resume.
@@ -395,31 +397,34 @@ func TestCancelAndResume(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	t.Parallel()
-	offered := atomic.Int32{}
-	source := func(yield func(fleet.Task, error) bool) {
-		for i := range 200 {
-			offered.Add(1)
-			if !yield(fleet.Task{ID: fmt.Sprint("t", i), Prompt: "go"}, nil) {
-				return
+	synctest.Test(t, func(t *testing.T) { // no task ends while this one has something to do
+		offered := atomic.Int32{}
+		source := func(yield func(fleet.Task, error) bool) {
+			for i := range 200 {
+				offered.Add(1)
+				if !yield(fleet.Task{ID: fmt.Sprint("t", i), Prompt: "go"}, nil) {
+					return
+				}
 			}
 		}
-	}
-	n := 0
-	for r, err := range fleet.Stream(t.Context(), fleet.Job{Options: backend(), Concurrency: 2, Out: t.TempDir()}, source) {
-		require.NoError(t, err)
-		assert.True(t, r.OK())
-		if n++; n == 1 {
-			assert.Less(t, offered.Load(), int32(100), "tasks are taken as there is room")
+		n := 0
+		o := private(t, backend(turn(scripted.Delay(time.Minute), scripted.Text("done"))))
+		for r, err := range fleet.Stream(t.Context(), fleet.Job{Options: o, Concurrency: 2, Out: t.TempDir()}, source) {
+			require.NoError(t, err)
+			assert.True(t, r.OK())
+			if n++; n == 1 {
+				assert.Less(t, offered.Load(), int32(100), "tasks are taken as there is room")
+			}
 		}
-	}
-	assert.Equal(t, 200, n)
-	for _, err := range fleet.Stream(t.Context(), fleet.Job{Options: backend()}, func(yield func(fleet.Task, error) bool) {
-		_ = yield(fleet.Task{ID: "a", Prompt: "x"}, nil) && yield(fleet.Task{}, errors.New("the file is cut"))
-	}) {
-		if err != nil {
-			require.ErrorContains(t, err, "the file is cut")
+		assert.Equal(t, 200, n)
+		for _, err := range fleet.Stream(t.Context(), fleet.Job{Options: o}, func(yield func(fleet.Task, error) bool) {
+			_ = yield(fleet.Task{ID: "a", Prompt: "x"}, nil) && yield(fleet.Task{}, errors.New("the file is cut"))
+		}) {
+			if err != nil {
+				require.ErrorContains(t, err, "the file is cut")
+			}
 		}
-	}
+	})
 }
 
 // A directory that cannot be written is an error before anything starts.

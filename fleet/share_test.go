@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -106,9 +107,17 @@ func TestProgramsShareAJob(t *testing.T) {
 	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Minute})
 	var jobs []fleet.Job
 	var starts atomic.Int64
+	var come sync.WaitGroup // each program has a task before any of them ends one
+	come.Add(programs)
 	for range programs {
+		var once sync.Once
 		jobs = append(jobs, fleet.Job{
 			Tasks: all, Options: backend(), Out: t.TempDir(), Concurrency: 3, Queue: q,
+			Before: func(context.Context, *fleet.Task) (fleet.Decision, error) {
+				once.Do(come.Done)
+				come.Wait()
+				return fleet.Decision{}, nil
+			},
 			OnEvent: func(e fleet.Event) {
 				if e.Kind == fleet.EventStarted {
 					starts.Add(1)
@@ -200,41 +209,44 @@ func TestALostLease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: 400 * time.Millisecond}), extend: extend}
-			var events []string
-			var ended atomic.Bool
-			job := fleet.Job{
-				Tasks: tasks(1), Options: backend(turn(scripted.Delay(time.Hour))), Out: t.TempDir(), Queue: q, Worker: "slow",
-				OnEvent: func(e fleet.Event) {
-					if events = append(events, string(e.Kind)); e.Kind != fleet.EventEnded {
-						return
-					}
-					ended.Store(true)
-					go func() { // another program, as soon as it can
-						for {
-							l, err := q.Queue.Lease(t.Context(), "t0", "quick")
-							if err == nil {
-								assert.NoError(t, q.Queue.Finish(t.Context(), l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":3,"turns":1,"wall":"1s"}}`)))
-								return
-							}
+			synctest.Test(t, func(t *testing.T) {
+				q := &tampered{Queue: memory(), extend: extend}
+				var events []string
+				var ended atomic.Bool
+				job := fleet.Job{
+					Tasks: tasks(1), Options: private(t, backend(turn(scripted.Delay(time.Hour)))), Out: t.TempDir(), Queue: q, Worker: "slow",
+					OnEvent: func(e fleet.Event) {
+						if events = append(events, string(e.Kind)); e.Kind != fleet.EventEnded {
+							return
 						}
-					}()
-				},
-			}
-			q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
-				if ended.Load() { // the other one is quicker
-					return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "quick"}
+						ended.Store(true)
+						go func() { // another program, as soon as it can
+							for {
+								l, err := q.Queue.Lease(t.Context(), "t0", "quick")
+								if err == nil {
+									assert.NoError(t, q.Queue.Finish(t.Context(), l, json.RawMessage(`{"id":"t0","status":"accepted","text":"quick","usage":{"usd":3,"turns":1,"wall":"1s"}}`)))
+									return
+								}
+								time.Sleep(time.Second)
+							}
+						}()
+					},
 				}
-				return q.Queue.Lease(ctx, task, worker)
-			}
-			p := together(t, job)[0]
-			require.NoError(t, p.err)
-			r := p.results["t0"]
-			assert.Equal(t, "quick", r.Text)
-			assert.Equal(t, "quick", r.Worker)
-			assert.EqualValues(t, 2, r.Fence)
-			assert.Equal(t, []string{"started", "ended", "finished"}, events)
-			assert.InDelta(t, 3, r.Usage.USD, 1e-9)
+				q.lease = func(ctx context.Context, task, worker string) (queue.Lease, error) {
+					if ended.Load() { // the other one is quicker
+						return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "quick"}
+					}
+					return q.Queue.Lease(ctx, task, worker)
+				}
+				p := together(t, job)[0]
+				require.NoError(t, p.err)
+				r := p.results["t0"]
+				assert.Equal(t, "quick", r.Text)
+				assert.Equal(t, "quick", r.Worker)
+				assert.EqualValues(t, 2, r.Fence)
+				assert.Equal(t, []string{"started", "ended", "finished"}, events)
+				assert.InDelta(t, 3, r.Usage.USD, 1e-9)
+			})
 		})
 	}
 }

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -24,7 +25,7 @@ func sub(steps ...scripted.Step) *scripted.SubAgent {
 
 func TestSubagentsAreLimited(t *testing.T) {
 	t.Parallel()
-	long := scripted.Delay(time.Second)
+	long := scripted.Delay(time.Minute)
 	for name, tt := range map[string]struct {
 		max           fleet.Subagents
 		steps         []scripted.Step
@@ -42,13 +43,15 @@ func TestSubagentsAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := backend(turn(append(tt.steps, scripted.Text("done"))...))
-			o.Policy = &policy.Rules{Allow: []string{"Agent", "Task"}, Default: policy.Deny}
-			got, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, Subagents: &tt.max})
-			require.NoError(t, err)
-			r := got["t0"]
-			assert.Equal(t, fleet.Accepted, r.Status, r.Error)
-			assert.Equal(t, [2]int{tt.begin, tt.denied}, [2]int{r.Subagents, r.SubagentsDenied}, "begun and denied")
+			synctest.Test(t, func(t *testing.T) { // subagents in parallel are there together
+				o := private(t, backend(turn(append(tt.steps, scripted.Text("done"))...)))
+				o.Policy = &policy.Rules{Allow: []string{"Agent", "Task"}, Default: policy.Deny}
+				got, err := collect(t, fleet.Job{Tasks: tasks(1), Options: o, Subagents: &tt.max})
+				require.NoError(t, err)
+				r := got["t0"]
+				assert.Equal(t, fleet.Accepted, r.Status, r.Error)
+				assert.Equal(t, [2]int{tt.begin, tt.denied}, [2]int{r.Subagents, r.SubagentsDenied}, "begun and denied")
+			})
 		})
 	}
 }
