@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,7 +66,14 @@ func TestAllowedCommandsInARealShell(t *testing.T) {
 		require.NoError(t, os.WriteFile(log, nil, 0o600))
 		cmd := exec.Command(shell, "--noprofile", "--norc", "-c", command)
 		cmd.Env, cmd.Dir = []string{"PATH=" + bin, "HOME=" + dir}, dir
-		_ = cmd.Run() // whatever the programs make of it
+		ended, open, err := os.Pipe()
+		require.NoError(t, err)
+		cmd.ExtraFiles = []*os.File{open} // of all processes of the command, also of those in the background
+		_ = cmd.Run()                     // whatever the programs make of it
+		require.NoError(t, open.Close())
+		_, err = ended.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, ended.Close())
 		raw, err := os.ReadFile(log)
 		require.NoError(t, err)
 		for line := range strings.SplitSeq(strings.TrimSuffix(string(raw), "\x00\x00\x00"), "\x00\x00\x00") {
