@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,17 +39,25 @@ type rig struct {
 }
 
 // counter counts how often spans begin and end.
-type counter struct{ begun, ended map[trace.SpanID]int }
-
-func (c *counter) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) {
-	c.begun[s.SpanContext().SpanID()]++
+type counter struct {
+	mu           sync.Mutex
+	begun, ended map[trace.SpanID]int
 }
-func (c *counter) OnEnd(s sdktrace.ReadOnlySpan)    { c.ended[s.SpanContext().SpanID()]++ }
+
+func (c *counter) OnStart(_ context.Context, s sdktrace.ReadWriteSpan) { c.count(c.begun, s) }
+func (c *counter) OnEnd(s sdktrace.ReadOnlySpan)                       { c.count(c.ended, s) }
+
+func (c *counter) count(of map[trace.SpanID]int, s sdktrace.ReadOnlySpan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of[s.SpanContext().SpanID()]++
+}
+
 func (c *counter) Shutdown(context.Context) error   { return nil }
 func (c *counter) ForceFlush(context.Context) error { return nil }
 
 func newRig(t require.TestingT, change ...func(*troupeotel.Config)) *rig {
-	r := &rig{spans: tracetest.NewInMemoryExporter(), metrics: metric.NewManualReader(), counts: &counter{map[trace.SpanID]int{}, map[trace.SpanID]int{}}}
+	r := &rig{spans: tracetest.NewInMemoryExporter(), metrics: metric.NewManualReader(), counts: &counter{begun: map[trace.SpanID]int{}, ended: map[trace.SpanID]int{}}}
 	r.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(r.counts), sdktrace.WithSyncer(r.spans))
 	cfg := troupeotel.Config{TracerProvider: r.provider, MeterProvider: metric.NewMeterProvider(metric.WithReader(r.metrics))}
 	for _, c := range change {
@@ -62,6 +71,8 @@ func newRig(t require.TestingT, change ...func(*troupeotel.Config)) *rig {
 
 // whole checks that each span has ended, once, and is within its parent's life.
 func (r *rig) whole(t require.TestingT) {
+	r.counts.mu.Lock()
+	defer r.counts.mu.Unlock()
 	for id := range r.counts.begun {
 		require.Equal(t, 1, r.counts.ended[id], "ends of span %s", id)
 	}

@@ -193,41 +193,25 @@ func TestWatch(t *testing.T) {
 	rt, err := runtime.New(runtime.Config{Clock: clock.New()})
 	require.NoError(t, err)
 	watched, ctx := make(chan struct{}), t.Context()
-	opened := make(chan struct{})
 	go func() {
 		defer close(watched)
 		r.Watch(ctx, rt)
 	}()
-	go func() {
-		for e := range rt.Events(ctx) {
-			if _, ok := e.Event.(*session.BreakerOpened); ok {
-				close(opened)
-			}
-		}
-	}()
-	broken := &sdk.Options{Runtime: rt, Backend: sdk.Claude(sdk.ClaudeConfig{Path: "/nowhere/claude"}), Tracer: r.Session}
-	for range 20 {
-		_, err = sdk.Run(ctx, "hello", broken)
-		require.Error(t, err)
-		if slices.Contains([]bool{isClosed(opened)}, true) {
-			break
+	open := func(name string) bool {
+		return slices.ContainsFunc(rt.Tree(ctx).Breakers, func(b runtime.Breaker) bool { return b.Name == name && b.State == session.BreakerOpen })
+	}
+	for n := 0; !strings.Contains(r.measured(t), "troupe.breaker.opened"); n++ { // Watch may begin when the first one is open already
+		missing := fmt.Sprintf("/nowhere/%d/claude", n)
+		for !open(missing) {
+			_, err = sdk.Run(ctx, "hello", &sdk.Options{Runtime: rt, Backend: sdk.Claude(sdk.ClaudeConfig{Path: missing}), Tracer: r.Session})
+			require.Error(t, err)
 		}
 	}
-	<-opened
 	require.NoError(t, rt.Shutdown(ctx))
 	<-watched
 	assert.Contains(t, r.measured(t), "troupe.breaker.opened ({opening}) troupe.breaker.kind=agent")
 	assert.Contains(t, r.measured(t), "troupe.breaker.state (1) troupe.breaker.kind=agent")
 	r.whole(t)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // TestGlobals: the zero Config uses OpenTelemetry's globals, which do nothing here, and a
