@@ -51,7 +51,7 @@ func asksLater() *held {
 	}}
 }
 
-// endsLater has a task in the background that ends once it is free, and says so in a turn of its own. After that it says
+// endsLater has a task in the background that ends once it is free, and says so in another turn. After that it says
 // what it has heard.
 func endsLater() *held {
 	return &held{play: func(t *agent.Turn, wait func(*agent.Lane) error) error {
