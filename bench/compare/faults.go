@@ -44,11 +44,10 @@ func fault(ctx context.Context, name, agent, which string) (s saw, err error) {
 	if name != troupe {
 		return s, errors.New("the bare loop does nothing about faults")
 	}
-	o := &sdk.Options{
-		Backend: sdk.Claude(sdk.ClaudeConfig{Path: agent}), Env: minimal, IncludePartialMessages: true,
-		Limits: session.Limits{Initialize: time.Second}, PermissionTimeout: time.Second,
-	}
+	o := &sdk.Options{Backend: sdk.Claude(sdk.ClaudeConfig{Path: agent}), Env: minimal, IncludePartialMessages: true}
 	switch which {
+	case fast.Mute:
+		o.Limits.Initialize = time.Second // in all other cases the agent may start slowly
 	case fast.Twice:
 		o.Hooks = []sdk.Hook{sdk.OnPreToolUse(func(context.Context, *sdk.PreToolUseInput) (out sdk.PreToolUseOutput, err error) {
 			s.Calls++
@@ -59,6 +58,7 @@ func fault(ctx context.Context, name, agent, which string) (s saw, err error) {
 			return out, errors.New("the callback failed")
 		}, sdk.Match("Bash"))}
 	case fast.Asks:
+		o.PermissionTimeout = fast.Patience / 30
 		o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 			<-ctx.Done()
 			return sdk.PermissionResult{}, context.Cause(ctx)
