@@ -16,6 +16,9 @@ var ErrOnReader = errors.New("a callback ran on the reader: a message behind it 
 // quick is how many hooks that return at once are between the two of [Probe].
 const quick = 200
 
+// held is how long the whole may take: a hook that holds up the reader waits for twice as long.
+const held = 20 * time.Second
+
 // Probe finds out whether a callback may take its time: the agent asks a hook
 // and writes an event behind the question, and the hook waits until the event
 // has been delivered. It does so twice: before and after many hooks that return
@@ -39,7 +42,7 @@ func Probe(ctx context.Context, j Job) (err error) {
 		select {
 		case <-event:
 			return nil
-		case <-time.After(5 * time.Second):
+		case <-time.After(2 * held):
 			return ErrOnReader
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -67,7 +70,7 @@ func Probe(ctx context.Context, j Job) (err error) {
 	switch {
 	case seen < len(delivered):
 		return fmt.Errorf("the agent wrote %d events behind its questions, in %v", seen, time.Since(began))
-	case time.Since(began) > 4*time.Second:
+	case time.Since(began) > held:
 		return ErrOnReader
 	}
 	return nil
