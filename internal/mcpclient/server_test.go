@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -34,8 +35,9 @@ func (c *conn) End(bool) error {
 	return nil
 }
 
+// server is one whose clock stands still: a breaker that is open stays so, however slow the machine is.
 func server(dial func(context.Context) (mcpclient.Conn, error)) *mcpclient.Server {
-	return mcpclient.New(mcpclient.Seams{Exec: kernel.GoExecutor{}, Clock: kernel.NewClock(nil), Rand: fixed{}}, mcpclient.Config{
+	return mcpclient.New(mcpclient.Seams{Exec: kernel.GoExecutor{}, Clock: kernel.NewClock(clock.NewMock()), Rand: fixed{}}, mcpclient.Config{
 		Name: "db", Title: "MCP server db", Limit: time.Minute, Closed: errClosed, Dial: dial,
 	})
 }

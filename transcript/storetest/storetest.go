@@ -246,7 +246,7 @@ func sessions(t *testing.T, s session.Store) {
 		got, listed := s.Sessions(t.Context(), project)
 		i := slices.IndexFunc(got, func(row session.StoredSession) bool { return row.ID == id })
 		return err == nil && listed == nil && i >= 0 && got[i].Modified.After(found[id]) && got[i].Modified.After(found[other])
-	}, 5*time.Second, 5*time.Millisecond, "an append changes the time of its session, which is then the newest")
+	}, 10*time.Second, 5*time.Millisecond, "an append changes the time of its session, which is then the newest")
 }
 
 func deletes(t *testing.T, s session.Store) {
