@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/agent-troupe/troupe/acp"
 	"github.com/agent-troupe/troupe/acp/acpagent"
+	"github.com/agent-troupe/troupe/runtime"
 )
 
 // patience bounds waits for what must happen; a wait that ends so fails the test.
@@ -62,9 +64,21 @@ type line struct {
 	raw    string
 }
 
+// bubble runs a test in virtual time, where an agent is never too slow or too fast. It has no subtests.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
 // newEditor connects an editor to an agent with a configuration.
 func newEditor(t *testing.T, c acpagent.Config) *editor {
 	t.Helper()
+	if c.Options.Runtime == nil { // the shared one is outside of a bubble
+		rt, err := runtime.New(runtime.Config{})
+		require.NoError(t, err)
+		t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
+		c.Options.Runtime = rt
+	}
 	r, in := io.Pipe()
 	out, w := io.Pipe()
 	e := &editor{t: t, missed: t.Errorf, in: in, served: make(chan error, 1), read: make(chan struct{}), permit: func(line) string { return "allow-once" }}

@@ -144,6 +144,7 @@ func (s *session) begin(ctx context.Context, m sdk.UserMessage) (c *sdk.Interact
 func (s *session) interrupt(c *sdk.Interactive, turn *sdk.Turn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var asking sync.Mutex // held while the agent is asked
+	defer asking.Unlock() // for a later one, which asks nothing
 	defer asking.Lock()
 	defer cancel()
 	grace := s.server.config.CancelGrace

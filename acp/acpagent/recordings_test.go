@@ -96,14 +96,15 @@ func TestRecordings(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".ndjson")
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			recording := readRecording(t, name, "<CWD>")
-			w := newWorld(t)
 			c := &comparison{rules: rules, qoder: strings.HasPrefix(name, "qodercli"), ids: map[string]string{}, taken: map[string]string{}}
-			w.missed = func(format string, args ...any) { c.problems = append(c.problems, fmt.Sprintf(format, args...)) }
-			for _, before := range after[name] {
-				w.play(before)
-			}
-			c.compare(recording, w.play(name))
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.missed = func(format string, args ...any) { c.problems = append(c.problems, fmt.Sprintf(format, args...)) }
+				for _, before := range after[name] {
+					w.play(before)
+				}
+				c.compare(readRecording(t, name, "<CWD>"), w.play(name))
+			})
 			assert.Empty(t, c.problems)
 			assert.Positive(t, c.lines, "lines that were compared")
 			compared.Add(int32(c.points))

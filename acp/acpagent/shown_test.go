@@ -1,8 +1,10 @@
 package acpagent_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"log/slog"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -104,18 +106,20 @@ turns:
 // A turn that the agent begins by itself is shown outside of a prompt, and answers none.
 func TestTurnOutsideOfAPrompt(t *testing.T) {
 	t.Parallel()
-	e := newEditor(t, play(t, `{turns: [{steps: [shell: {command: make, takes: 50ms, gate: allow, then: [text: It is built.]}, text: Started.]}], default: [text: next]}`))
-	s := e.open(nil)
-	assert.Equal(t, "end_turn", e.ask(s, "x"))
-	e.await("the notification's turn", func(l line) bool { return strings.Contains(l.raw, "It is built.") })
-	assert.Equal(t, "end_turn", e.ask(s, "y"))
-	answers := 0
-	for _, l := range e.got() {
-		if strings.Contains(l.raw, "stopReason") {
-			answers++
+	bubble(t, func(t *testing.T) {
+		e := newEditor(t, play(t, `{turns: [{steps: [shell: {command: make, takes: 50ms, gate: allow, then: [text: It is built.]}, text: Started.]}], default: [text: next]}`))
+		s := e.open(nil)
+		assert.Equal(t, "end_turn", e.ask(s, "x"))
+		e.await("the notification's turn", func(l line) bool { return strings.Contains(l.raw, "It is built.") })
+		assert.Equal(t, "end_turn", e.ask(s, "y"))
+		answers := 0
+		for _, l := range e.got() {
+			if strings.Contains(l.raw, "stopReason") {
+				answers++
+			}
 		}
-	}
-	assert.Equal(t, 2, answers)
+		assert.Equal(t, 2, answers)
+	})
 }
 
 func TestQuestions(t *testing.T) {
@@ -202,18 +206,40 @@ func TestPromptBlocks(t *testing.T) {
 // one.
 func TestCancelOfAnAgentThatDoesNotStop(t *testing.T) {
 	t.Parallel()
-	c := onDisk(t, `
+	bubble(t, func(t *testing.T) {
+		c := onDisk(t, `
 misbehave: {ignore: [interrupt]}
 turns: [{when: slow, steps: [text: begun, delay: 60s]}]
 default: [text: short]`)
-	c.CancelGrace, c.Options.InterruptGrace = 200*time.Millisecond, 50*time.Millisecond
+		c.CancelGrace, c.Options.InterruptGrace = 200*time.Millisecond, 50*time.Millisecond
+		e := newEditor(t, c)
+		s := e.open(nil)
+		id := e.request("session/prompt", prompt(s, "slow"))
+		e.awaitChunks(1)
+		e.notify("session/cancel", object{"sessionId": s})
+		assert.Contains(t, e.answer(id).raw, `"cancelled"`)
+		assert.Equal(t, "end_turn", e.ask(s, "again"))
+	})
+}
+
+// The interrupts of a cancelled prompt end with its turn.
+func TestCancelLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	c := onDisk(t, `
+turns: [{when: slow, steps: [text: begun, delay: 60s]}]
+default: [delay: 600ms, text: done]`)
+	c.CancelGrace = time.Second // it asks each quarter of this
 	e := newEditor(t, c)
 	s := e.open(nil)
 	id := e.request("session/prompt", prompt(s, "slow"))
 	e.awaitChunks(1)
 	e.notify("session/cancel", object{"sessionId": s})
 	assert.Contains(t, e.answer(id).raw, `"cancelled"`)
-	assert.Equal(t, "end_turn", e.ask(s, "again"))
+	assert.Equal(t, "end_turn", e.ask(s, "longer than the pause"))
+	assert.Eventually(t, func() bool {
+		stacks := make([]byte, 16<<20)
+		return !bytes.Contains(stacks[:goruntime.Stack(stacks, true)], []byte("acpagent.(*session).interrupt"))
+	}, patience, 100*time.Millisecond)
 }
 
 func TestNoAgent(t *testing.T) {
