@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,7 +197,9 @@ func TestACommandInTheBackground(t *testing.T) {
 // One that ends in a turn is reported behind the next results, and starts no turn.
 func TestTheEndOfACommandInATurn(t *testing.T) {
 	t.Parallel()
-	s := script(t, background("echo bg"), bashCall(map[string]any{"command": "sleep 1; echo fg"}), modeltest.Say(modeltest.Text("end")))
+	s := script(t, background("echo $$ > shell; until [ -e go ]; do sleep 0.01; done"), // not before the second call
+		bashCall(map[string]any{"command": "until [ -s shell ]; do sleep 0.01; done; touch go; while kill -0 $(cat shell) 2>&-; do sleep 0.01; done; sleep 1; echo fg"}),
+		modeltest.Say(modeltest.Text("end")))
 	assert.Equal(t, "end", result(t, s.open(t)).Result)
 	all := s.requests(t, 3)
 	assert.Equal(t, "fg", says(t, all[2]))
@@ -236,14 +239,14 @@ func TestStoppingACommand(t *testing.T) {
 // At its timeout a command keeps running in the background, with all that it has printed.
 func TestATimeoutMovesACommand(t *testing.T) {
 	t.Parallel()
-	s := script(t, bashCall(map[string]any{"command": "echo start; until [ -e stop ]; do sleep 0.01; done; echo end", "timeout": 100, "description": "run"}),
+	s := script(t, bashCall(map[string]any{"command": "echo start; until [ -e stop ]; do sleep 0.01; done; echo end", "timeout": 2500, "description": "run"}),
 		bashCall(map[string]any{"command": "touch stop"}), modeltest.Say(modeltest.Text("first")))
 	result(t, s.open(t))
 	all := s.requests(t, 2)
 	m := taskText.FindStringSubmatch(says(t, all[1]))
 	require.NotNil(t, m, says(t, all[1]))
-	assert.Equal(t, "start\nCommand did not complete within its 0s timeout and was moved to the background (ID: "+m[1]+"). Output is being written to: "+m[2]+". You will be notified when it completes. If it is still running after 30m in the background, it will be stopped and you will be notified. It is running now: do not start a second copy while it runs. If it is no longer needed, stop it with TaskStop. To check interim output, use Read on that file path.", says(t, all[1]))
-	require.Eventually(t, func() bool { return len(s.seen()) >= 5 }, time.Minute, time.Millisecond)
+	assert.Equal(t, "start\nCommand did not complete within its 2s timeout and was moved to the background (ID: "+m[1]+"). Output is being written to: "+m[2]+". You will be notified when it completes. If it is still running after 30m in the background, it will be stopped and you will be notified. It is running now: do not start a second copy while it runs. If it is no longer needed, stop it with TaskStop. To check interim output, use Read on that file path.", says(t, all[1]))
+	require.Eventually(t, func() bool { return slices.Contains(s.seen(), "task_notification completed") }, time.Minute, time.Millisecond)
 	file, err := os.ReadFile(m[2])
 	require.NoError(t, err)
 	assert.Equal(t, "start\nend\n", string(file))
@@ -251,12 +254,12 @@ func TestATimeoutMovesACommand(t *testing.T) {
 
 func TestNoBackground(t *testing.T) {
 	t.Parallel()
-	s := script(t, background("echo x"), bashCall(map[string]any{"command": "echo start; sleep 100", "timeout": 1000}))
+	s := script(t, background("echo x"), bashCall(map[string]any{"command": "echo start; sleep 100", "timeout": 4000}))
 	s.o.Env["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] = "1"
 	result(t, s.open(t))
 	all := s.requests(t, 3)
 	assert.Contains(t, says(t, all[1]), "An unexpected parameter `run_in_background` was provided")
-	assert.Equal(t, "Exit code 143\nCommand timed out after 1s\nstart", says(t, all[2]))
+	assert.Equal(t, "Exit code 143\nCommand timed out after 4s\nstart", says(t, all[2]))
 	assert.Empty(t, s.seen())
 }
 
@@ -287,7 +290,7 @@ func TestTheSessionsEndEndsCommands(t *testing.T) {
 // The model reads the output of a command without a question, in every mode.
 func TestReadingTheOutputOfACommand(t *testing.T) {
 	t.Parallel()
-	s := script(t, background("echo bg; until [ -e stop ]; do sleep 0.01; done"), bashCall(map[string]any{"command": "sleep 0.2"}),
+	s := script(t, background("echo bg; until [ -e stop ]; do sleep 0.01; done"), bashCall(map[string]any{"command": "until grep -q bg FILE; do sleep 0.01; done"}),
 		modeltest.Say(modeltest.Call("Read", map[string]any{"file_path": "FILE"})), bashCall(map[string]any{"command": "touch stop"}))
 	s.o.PermissionMode, s.o.AllowDangerouslySkipPermissions = sdk.ModeDefault, false
 	s.o.AllowedTools = []string{"Bash"}
@@ -304,7 +307,7 @@ func TestAMessageWithinTheAgentsOwnTurn(t *testing.T) {
 	assert.Equal(t, "waiting", result(t, s.open(t)).Result)
 	touch("ends")
 	s.requests(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	turn, err := s.c.Send(ctx, sdk.UserText("And?"))
 	require.NoError(t, err)

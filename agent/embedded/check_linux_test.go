@@ -124,9 +124,9 @@ func TestACheckThatHangs(t *testing.T) {
 	const hangs = `echo $$ >pid; echo started; sleep 1000`
 	t.Run("timeout", func(t *testing.T) {
 		t.Parallel()
-		o, seen := checked(t, &embedded.Check{Command: hangs, Timeout: 200 * time.Millisecond, Rounds: 1}, sh("touch a"), say("one"), say("two"))
+		o, seen := checked(t, &embedded.Check{Command: hangs, Timeout: 4 * time.Second, Rounds: 1}, sh("touch a"), say("one"), say("two"))
 		assert.Equal(t, "check_failed", ask(t, open(t, o), mine).TerminalReason)
-		assert.Contains(t, seen.last(), "It has not ended after 200ms.\\nstarted")
+		assert.Contains(t, seen.last(), "It has not ended after 4s.\\nstarted")
 	})
 	for name, end := range map[string]func(*testing.T, *sdk.Client){
 		"interrupt": func(t *testing.T, c *sdk.Client) {

@@ -156,7 +156,7 @@ func TestAServerThatDoesNotStart(t *testing.T) {
 func TestAServerThatIsLate(t *testing.T) {
 	t.Parallel()
 	o, seen := logged(t, say("one"), say("two"), use("pid"), say("three"))
-	o.Env = map[string]string{"MCP_TIMEOUT": "3000"}
+	o.Env = map[string]string{"MCP_TIMEOUT": "6000"}
 	dir := withServer(t, o, "LATE=1")
 	c := open(t, o)
 	ask(t, c, mine)
@@ -201,7 +201,7 @@ func TestACallThatIsGivenUp(t *testing.T) {
 			t.Parallel()
 			o, seen := logged(t, use("slow"), say("after"), use("pid"), say("done"))
 			if !interrupts {
-				o.Env = map[string]string{"MCP_TOOL_TIMEOUT": "200"}
+				o.Env = map[string]string{"MCP_TOOL_TIMEOUT": "4000"} // the other call has as long
 			}
 			dir := withServer(t, o)
 			c := open(t, o)

@@ -376,7 +376,11 @@ func begun(t *testing.T, names ...string) {
 // taskOf is the id of the task with the prompt.
 func (m *team) taskOf(t *testing.T, prompt string) string {
 	t.Helper()
-	all := m.frames(`"task_started"`, `"prompt":"`+prompt+`"`)
+	var all []string
+	require.Eventually(t, func() bool { // a command of the task may be seen before the host has read that it has begun
+		all = m.frames(`"task_started"`, `"prompt":"`+prompt+`"`)
+		return len(all) > 0
+	}, time.Minute, time.Millisecond)
 	require.Len(t, all, 1)
 	var in struct {
 		ID string `json:"task_id"`

@@ -360,6 +360,7 @@ func TestAMessageDuringATool(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	_, err = c.Send(ctx, sdk.UserText("Mind the gap."))
 	require.NoError(t, err)
+	require.NoError(t, c.SetPermissionMode(ctx, sdk.ModeBypassPermissions)) // the agent has read the message when it answers
 	require.NoError(t, os.WriteFile(filepath.Join(o.Cwd, "go"), nil, 0o600))
 	r, err := first.Result(ctx)
 	require.NoError(t, err)
