@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/agent-troupe/troupe/base/shown"
+	"github.com/agent-troupe/troupe/internal/userproc"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -23,7 +24,11 @@ func (e *env) adopt(ctx context.Context, spawner session.Spawner, markers []stri
 			return fmt.Errorf("the agents of an earlier host (%s) cannot be adopted: %w", marker, err)
 		}
 		for _, p := range found {
-			if err := guard("an adopted process", func() error { return e.end(ctx, p) }); err != nil {
+			p, err := userproc.Guard(p, nil)
+			if err != nil {
+				return fmt.Errorf("an agent of an earlier host (%s) cannot be ended: %w", marker, err)
+			}
+			if err := e.end(ctx, p); err != nil {
 				return fmt.Errorf("an agent of an earlier host (%s, process %d) cannot be ended: %w", marker, p.PID(), err)
 			}
 		}

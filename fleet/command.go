@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-troupe/troupe/base/shown"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/userproc"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -63,7 +64,7 @@ func (ws *workspaces) command(ctx context.Context, c command) (outputs, error) {
 	if c.name == "sh" {
 		names = append(names, "/bin/sh") // a PATH may lack it
 	}
-	p, err := spawner.Spawn(ctx, session.Command{Names: names, Args: c.args, Dir: c.dir, Env: env})
+	p, err := userproc.Spawn(ctx, spawner, session.Command{Names: names, Args: c.args, Dir: c.dir, Env: env}, nil)
 	if err != nil {
 		return outputs{}, err
 	}

@@ -282,6 +282,27 @@ func TestCommandSpawner(t *testing.T) {
 	assert.EqualValues(t, 4, started.Load())
 }
 
+// A spawner of the user's that panics, or one whose processes do, ends the task that it is used for.
+func TestACommandSpawnerThatPanics(t *testing.T) {
+	t.Parallel()
+	remove := func(context.Context) error { panic("odd removal") }
+	for want, wrap := range map[string]func(*session.Command) ([]string, func(context.Context) error, error){
+		"panic while handling Spawn: odd":                 func(*session.Command) ([]string, func(context.Context) error, error) { panic("odd") },
+		"panic while handling Process.Sweep: odd removal": func(c *session.Command) ([]string, func(context.Context) error, error) { return c.Argv(), remove, nil },
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			results, err := collect(t, fleet.Job{
+				Tasks: tasks(1), Options: backend(), Out: t.TempDir(), CommandSpawner: sdk.SpawnThrough(wrap),
+				Workspace: &fleet.Workspace{From: t.TempDir(), Setup: "true"},
+			})
+			require.NoError(t, err)
+			assert.Equal(t, fleet.BadWorkspace, results["t0"].Status)
+			assert.Contains(t, results["t0"].Error, want)
+		})
+	}
+}
+
 // Of two people who have the command of an accepted task run again at the same time, one does.
 func TestTwoPeopleRunACommandAgain(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/agent-troupe/troupe/actors/machine"
 	"github.com/agent-troupe/troupe/actors/user"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/userproc"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -209,25 +209,11 @@ func (k *Link) begin(ctx context.Context) (proc session.Process) {
 		return nil
 	}
 	err = startError(*k.cfg.Command, errNoReturn)
-	if proc, err = k.spawn(ctx); err != nil {
+	if proc, err = userproc.Spawn(ctx, k.cfg.Spawner, *k.cfg.Command, k.Giveup); err != nil {
 		err = startError(*k.cfg.Command, err)
 		return nil
 	}
 	return proc
-}
-
-// spawn guards against a spawner of the user's that panics.
-func (k *Link) spawn(ctx context.Context) (p session.Process, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &session.PanicError{Value: r, Message: "Spawn", Stack: debug.Stack()}
-		}
-	}()
-	p, err = k.cfg.Spawner.Spawn(ctx, *k.cfg.Command)
-	if err == nil && p == nil {
-		err = errors.New("the spawner returned neither a process nor an error")
-	}
-	return p, err
 }
 
 func startError(c session.Command, err error) error {

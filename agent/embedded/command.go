@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-troupe/troupe/internal/userproc"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -71,7 +72,7 @@ func (h *hands) start(ctx context.Context, how session.Command) (*command, error
 	if err != nil {
 		return nil, err
 	}
-	p, err := spawner.Spawn(ctx, how)
+	p, err := userproc.Spawn(ctx, spawner, how, nil)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}

@@ -291,6 +291,16 @@ func TestCommandsElsewhere(t *testing.T) {
 	assert.Equal(t, []string{"echo $PLACE; cd sub", "pwd", "for i in {1..9000}; do echo line $i; done", "echo back"}, there.began)
 }
 
+// A spawner of the user's that panics fails the call.
+func TestASpawnerThatPanics(t *testing.T) {
+	t.Parallel()
+	odd := sdk.SpawnThrough(func(*session.Command) ([]string, func(context.Context) error, error) { panic("odd") })
+	s := confinedScript(t, embedded.Confine{Spawner: odd}, shells("pwd")...)
+	s.o.Tools = sdk.Only("Bash")
+	s.open(t)
+	assert.Contains(t, texts(t, s, 1)[0], "panic while handling Spawn: odd")
+}
+
 // No command runs unasked where the links of this machine say nothing.
 func TestCommandsThatOnlyReadElsewhere(t *testing.T) {
 	t.Parallel()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-troupe/troupe/internal/breaker"
 	"github.com/agent-troupe/troupe/internal/kernel"
+	"github.com/agent-troupe/troupe/internal/userproc"
 	"github.com/agent-troupe/troupe/session"
 )
 
@@ -247,7 +248,7 @@ func (s *Server) spawn(ctx context.Context) (*Link, error) {
 			c.Path = filepath.Join(how.Dir, c.Path)
 		}
 	}
-	p, err := s.seams.Spawner.Spawn(ctx, c)
+	p, err := userproc.Spawn(ctx, s.seams.Spawner, c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,154 @@
+package userproc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+
+	"github.com/agent-troupe/troupe/session"
+)
+
+// builtin reports whether p is a process of this module, which calls nothing of a user's. Such a process
+// offers more than [session.Process] has.
+func builtin(p session.Process) bool {
+	switch p.(type) {
+	case interface{ AfterExit(fn func()) }, interface{ OutputHeld() (stdout, stderr bool) }:
+		return true
+	}
+	return false
+}
+
+// Spawn starts a process. A spawner that panics, or returns neither a process nor an error, has failed. The
+// methods of the process may panic, see [Guard].
+func Spawn(ctx context.Context, s session.Spawner, c session.Command, failed func(error)) (p session.Process, err error) {
+	panicked := try("Spawn", func() error { p, err = s.Spawn(ctx, c); return nil })
+	switch {
+	case panicked != nil:
+		return nil, panicked
+	case err != nil:
+		return nil, err
+	case p == nil:
+		return nil, errors.New("the spawner returned neither a process nor an error")
+	}
+	return Guard(p, failed)
+}
+
+// Guard returns p with methods that return a [session.PanicError] where those of p panic, and keeps PID,
+// Exited and the pipes, which it asks for once. It calls failed, if that is not nil, when the caller would
+// not learn it: a read or a write that panicked looks like the end of a pipe. A process of this module is
+// returned as it is. If p cannot be used at all, it is killed, and the panic is the error.
+func Guard(p session.Process, failed func(error)) (session.Process, error) {
+	if builtin(p) {
+		return p, nil
+	}
+	if failed == nil {
+		failed = func(error) {}
+	}
+	g := &guarded{of: p}
+	err := try("Process.PID", func() error { g.pid = p.PID(); return nil })
+	if err == nil {
+		err = try("Process.Exited", func() error { g.exited = p.Exited(); return nil })
+	}
+	if err == nil {
+		err = try("Process.Stdin", func() error { g.stdin = &pipe{w: p.Stdin(), failed: failed}; return nil })
+	}
+	if err == nil {
+		err = try("Process.Stdout", func() error { g.stdout = &pipe{r: p.Stdout(), name: "Process.Stdout", failed: failed}; return nil })
+	}
+	if err == nil {
+		err = try("Process.Stderr", func() error {
+			if stderr := p.Stderr(); stderr != nil {
+				g.stderr = &pipe{r: stderr, name: "Process.Stderr", failed: failed}
+			}
+			return nil
+		})
+	}
+	if err == nil && (g.exited == nil || g.stdin.w == nil || g.stdout.r == nil) {
+		err = errors.New("the process has no Exited, Stdin or Stdout: each must return a value that is not nil")
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Kill())
+	}
+	return g, nil
+}
+
+// try calls f, and returns its panic as an error.
+func try(what string, f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &session.PanicError{Value: r, Message: what, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+type guarded struct {
+	of     session.Process
+	pid    int
+	exited <-chan struct{}
+	stdin  *pipe
+	stdout *pipe
+	stderr *pipe // nil: none
+}
+
+// The methods of [session.Process].
+
+func (g *guarded) PID() int                { return g.pid }
+func (g *guarded) Exited() <-chan struct{} { return g.exited }
+func (g *guarded) Stdin() io.WriteCloser   { return g.stdin }
+func (g *guarded) Stdout() io.Reader       { return g.stdout }
+
+func (g *guarded) Stderr() io.Reader {
+	if g.stderr == nil {
+		return nil
+	}
+	return g.stderr
+}
+
+func (g *guarded) Signal(s session.Signal) error {
+	return try("Process.Signal", func() error { return g.of.Signal(s) })
+}
+
+func (g *guarded) Kill() error { return try("Process.Kill", g.of.Kill) }
+
+func (g *guarded) Sweep(ctx context.Context) (left []session.ProcInfo, err error) {
+	err = try("Process.Sweep", func() (err error) { left, err = g.of.Sweep(ctx); return err })
+	return left, err
+}
+
+// CloseOutput has no error to return: a reader that still waits then ends with its limit of time.
+func (g *guarded) CloseOutput() {
+	_ = try("Process.CloseOutput", func() error { g.of.CloseOutput(); return nil })
+}
+
+func (g *guarded) Reap() (status session.ExitStatus, err error) {
+	err = try("Process.Reap", func() (err error) { status, err = g.of.Reap(); return err })
+	return status, err
+}
+
+// pipe is one end of a process.
+type pipe struct {
+	r      io.Reader
+	w      io.WriteCloser
+	name   string
+	failed func(error)
+}
+
+func (p *pipe) call(what string, f func() (int, error)) (n int, err error) {
+	err = try(what, func() (err error) { n, err = f(); return err })
+	if panicked := (*session.PanicError)(nil); errors.As(err, &panicked) {
+		p.failed(err)
+	}
+	return n, err
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	return p.call(p.name+".Read", func() (int, error) { return p.r.Read(b) })
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	return p.call("Process.Stdin.Write", func() (int, error) { return p.w.Write(b) })
+}
+
+func (p *pipe) Close() error { return try("Process.Stdin.Close", p.w.Close) }
