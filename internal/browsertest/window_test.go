@@ -37,7 +37,7 @@ func window(t *testing.T, in context.Context, s *stub, route, ready string, size
 // until waits for a condition in the page.
 func (p *page) until(t *testing.T, condition string) {
 	t.Helper()
-	ok := eval[bool](t, p, `new Promise(done => { const end = performance.now() + 20000; (function look() { let ok = false; try { ok = !!(`+condition+`); } catch {} ok || performance.now() > end ? done(ok) : setTimeout(look, 20); })(); })`)
+	ok := eval[bool](t, p, `new Promise(done => { const end = performance.now() + 60000; (function look() { let ok = false; try { ok = !!(`+condition+`); } catch {} ok || performance.now() > end ? done(ok) : setTimeout(look, 20); })(); })`)
 	if !ok {
 		text := eval[string](t, p, `document.querySelector("#app").innerText.slice(0, 600)`)
 		p.mu.Lock()

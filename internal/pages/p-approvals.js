@@ -38,7 +38,7 @@ export default function approvals(root, p, go) {
       else throw e;
       toast(e.status === 409 ? 'Somebody was first. Nothing of yours counts.' : 'The call is gone: its task is over.', 'bad');
     }
-    moved(); draw(); list.focus();
+    draw(); list.focus(); moved();
   };
   const drawTaken = () => {
     keys = null;
@@ -81,8 +81,8 @@ export default function approvals(root, p, go) {
     // The list is known again; the call that is looked at stays, as long as it waits.
     async resync() { await fetched().catch(() => {}); const same = items().find(a => a.id === sel?.id); if (same && !taken) { sel = same; drawList(); } else draw(); moved(); },
     tick(type, d) {
-      if (type === 'approval') { moved(); if (sel) drawList(); else draw(); }
-      if (type === 'decided') { moved(); if (sel && (taken || d.id !== sel.id)) drawList(); else draw(); }
+      if (type === 'approval') { if (sel) drawList(); else draw(); moved(); }
+      if (type === 'decided') { if (sel && (taken || d.id !== sel.id)) drawList(); else draw(); moved(); }
     },
     key(e) {
       const k = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[e.key], all = items();
