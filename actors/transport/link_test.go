@@ -451,10 +451,11 @@ func (k keeper) Spawn(ctx context.Context, c session.Command) (session.Process, 
 func production(t *testing.T, sys *kernel.System, spawner session.Spawner) (*routertest.Router, *transport.Link, *kernel.Address[machine.ToTransport]) {
 	t.Helper()
 	address := &kernel.Address[machine.ToTransport]{}
+	long := session.Graces{EOF: time.Minute, Terminate: time.Minute, Output: time.Minute, Sweep: time.Minute} // on whatever machine
 	l, err := routertest.New(sys, routertest.Config{Config: config}, func(m machine.ToTransport) { address.Tell(nil, m) })
 	require.NoError(t, err)
 	k := transport.NewLink(transport.LinkConfig{
-		Clock: sys.Clock(), Exec: sys.Executor(), Graces: graces, Spawner: spawner, Emit: func(session.Event) {},
+		Clock: sys.Clock(), Exec: sys.Executor(), Graces: long, Spawner: spawner, Emit: func(session.Event) {},
 		Router: func(w *kernel.Worker, in machine.Input) { l.At.Tell(w, in) }, Session: func(machine.LifeInput) {},
 		Self: func(m machine.ToTransport) { address.Tell(nil, m) }, Room: func() <-chan struct{} { return nil }, Idle: func() {},
 		Role: sys.NewRole, Stderr: func(string) {},
@@ -470,7 +471,7 @@ func TestTheContextOfASpawnOutlivesIt(t *testing.T) {
 	k := keeper{transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty}, make(chan context.Context, 1)}
 	l, lk, address := production(t, sys, k)
 	ctx := <-k.given
-	require.Eventually(t, func() bool { return l.Told().SettingUp }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.Told().SettingUp }, time.Minute, time.Millisecond)
 	require.NoError(t, ctx.Err())
 	address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
 	require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
@@ -498,20 +499,20 @@ func TestManyLinksInProduction(t *testing.T) {
 			t.Parallel()
 			sys := kernel.NewSystem(kernel.Config{})
 			l, lk, address := production(t, sys, transport.InMemory{Clock: sys.Clock(), Exec: sys.Executor(), Program: chatty})
-			require.Eventually(t, func() bool { return l.Told().SettingUp }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return l.Told().SettingUp }, time.Minute, time.Millisecond)
 			const calls = 100
 			for i := range calls {
 				l.At.Tell(nil, machine.Called{ID: fmt.Sprint("a", i), Subtype: "interrupt", Body: []byte(`{"subtype":"interrupt"}`), Own: true})
 			}
 			// They are on their way to the actor, as before a close that the routing confirms.
-			require.Eventually(t, func() bool { return len(l.Waits()) == 1+calls }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(l.Waits()) == 1+calls }, time.Minute, time.Millisecond)
 			address.Tell(nil, machine.Climb{Stage: machine.ClosedStdin})
 			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), lk.Done()))
 			answered := func() bool { // the router may be behind the link
 				unread, _ := l.Unread()
 				return unread == 1+calls
 			}
-			require.Eventually(t, answered, 10*time.Second, time.Millisecond, "an answer to each line, initialize too")
+			require.Eventually(t, answered, time.Minute, time.Millisecond, "an answer to each line, initialize too")
 			assert.Equal(t, session.ExitStatus{}, lk.Status().Exit)
 			require.NoError(t, kernel.StopAndWait(t.Context(), address))
 		})

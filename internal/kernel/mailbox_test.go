@@ -207,7 +207,7 @@ func TestGoroutinesStopWhatTheyClose(t *testing.T) {
 		wg.Go(at.Close)
 		wg.Go(func() { d.at.Tell(nil, parcel{0, 1}) })
 		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			assert.NoError(t, kernel.StopAndWait(ctx, &at))
 		})

@@ -51,7 +51,7 @@ func TestGoroutinesLeaveNoGarbage(t *testing.T) {
 		return !slices.ContainsFunc(behaviors, func(b weak.Pointer[node]) bool { return b.Value() != nil }) &&
 			!slices.ContainsFunc(owners[many:], func(o weak.Pointer[owner]) bool { return o.Value() != nil }) &&
 			!slices.ContainsFunc(actors[many:], func(collected func() bool) bool { return !collected() })
-	}, 10*time.Second, time.Millisecond, "of an actor with an address the behaviour goes, of one without everything")
+	}, time.Minute, time.Millisecond, "of an actor with an address the behaviour goes, of one without everything")
 	runtime.KeepAlive(all)
 	require.NoError(t, kernel.StopAndWait(t.Context(), parent))
 }

@@ -47,7 +47,7 @@ func goroutine() string {
 func idle(t *testing.T, all []*kernel.Address[order]) {
 	t.Helper()
 	for _, a := range all {
-		require.Eventually(t, a.Idle, 10*time.Second, time.Millisecond)
+		require.Eventually(t, a.Idle, time.Minute, time.Millisecond)
 	}
 }
 

@@ -270,7 +270,7 @@ func TestWatchdog(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("SIM_STUCK") != "" {
 		var progress atomic.Int64
-		_ = sim.Enter(t, &progress, 200*time.Millisecond, "the scenario of seed 7", func() {
+		_ = sim.Enter(t, &progress, 2*time.Second, "the scenario of seed 7", func() {
 			var mu sync.Mutex
 			mu.Lock()
 			mu.Lock()
