@@ -62,7 +62,7 @@ func TestSessionsWaitForAPlace(t *testing.T) {
 		_, err := rt.Open(context.Background(), spec(&scripted.Script{}))
 		refused <- err
 	}()
-	require.Eventually(t, func() bool { return rt.AdmissionStat().Queued == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return rt.AdmissionStat().Queued == 1 }, patience, time.Millisecond)
 	require.NoError(t, rt.Shutdown(t.Context()))
 	require.ErrorIs(t, <-refused, session.ErrShutdown)
 	for _, s := range held {

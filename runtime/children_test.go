@@ -129,7 +129,7 @@ func TestAChildReceivesTheEvents(t *testing.T) {
 		require.NoError(t, w.Shutdown(t.Context()))
 		w.Quiet()
 		if len(want.all()) < len(got.all()) { // the last ones are on their way to OnEvent
-			assert.Eventually(t, func() bool { return len(want.all()) >= len(got.all()) }, 10*time.Second, time.Millisecond)
+			assert.Eventually(t, func() bool { return len(want.all()) >= len(got.all()) }, patience, time.Millisecond)
 		}
 		assert.ElementsMatch(t, want.all(), got.all())
 		assert.Contains(t, got.all()[0], "is odd")

@@ -271,12 +271,14 @@ func TestCallbacksThatNeverReturn(t *testing.T) {
 
 		asked, heard := make(chan struct{}), make(chan protocol.Frame, 1)
 		spec := s.spec(func(h *hand) {
-			h.prompt()
+			uuid := h.prompt()
 			h.ask("q", k.request)
 			h.fence("f")
 			close(asked)
 			heard <- h.reply("q")
+			h.say(resultLine(uuid))
 		})
+		spec.Options.InterruptGrace = patience // it has the time to hear the answer
 		k.install(&spec, 0, stuck)
 		if k.name == "hook" || k.name == "mcp" {
 			k.install(&spec, time.Hour, stuck)
@@ -368,13 +370,13 @@ func TestRepeatedRequests(t *testing.T) {
 func TestReusedIDs(t *testing.T) {
 	t.Parallel()
 	onKinds(t, func(s *stage, k callbackKind) {
-		calls := 0
+		var calls atomic.Int64
 		release := make(chan struct{})
 		other := strings.Replace(k.request, `{"subtype"`, `{"x_other":1,"subtype"`, 1)
 		require.NotEqual(s, k.request, other)
 		sess, log := s.turnWith(func(spec *runtime.Spec) {
 			k.install(spec, time.Minute, func(ctx context.Context) (int, error) {
-				if calls++; calls == 3 {
+				if calls.Add(1) == 3 {
 					return 5, s.rt.Executor().Await(ctx, release)
 				}
 				return 5, nil
@@ -396,7 +398,7 @@ func TestReusedIDs(t *testing.T) {
 			assert.Empty(s, h.fence("both were denied"))
 		})
 		s.close(sess)
-		assert.Contains(s, []int{2, 3}, calls, "the third may be denied before it runs")
+		assert.Contains(s, []int64{2, 3}, calls.Load(), "the third may be denied before it runs")
 		assert.Len(s, reported[*session.RepeatedRequest](s, log), 1)
 	})
 }

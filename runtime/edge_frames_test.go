@@ -38,6 +38,7 @@ func TestNoiseBetweenFrames(t *testing.T) {
 			wrote = append(wrote, resultLine(uuid))
 			h.say(wrote[len(wrote)-1], "null")
 		})
+		spec.Options.Graces.EOF = patience // the last line is written while the session is closed
 		log := listen(&spec)
 		sess := s.open(spec)
 		turn := s.send(sess)
@@ -66,11 +67,13 @@ func TestLineEndings(t *testing.T) {
 			t.Parallel()
 			onStages(t, func(s *stage) {
 				var wrote []string
-				sess := s.open(s.spec(func(h *hand) {
+				spec := s.spec(func(h *hand) {
 					wrote = []string{assistantLine(1, 10), partialLine(2, 10), resultLine(h.prompt())}
 					h.write([]byte(strings.Join(wrote, end)))
 					panic(exited{})
-				}))
+				})
+				spec.Options.Graces.Output = patience
+				sess := s.open(spec)
 				turn := s.send(sess)
 				assert.Equal(s, wrote, s.read(turn))
 				r, err := turn.Result(s.ctx)

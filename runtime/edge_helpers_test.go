@@ -29,9 +29,6 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
-// patience bounds every wait of the edge tests; only a failure reaches it.
-const patience = 30 * time.Second
-
 // watched is a runtime on real processes, under watch: what its test leaves behind
 // is looked for from outside. Tests with a rig run alone.
 type watched struct {
@@ -70,7 +67,7 @@ func newRig(t *testing.T) *watched {
 		killAll(t, r.token) // so that a failure does not affect the next run
 		assert.Empty(t, children(t), "children, dead or alive")
 		assert.Empty(t, entries(t, r.temp), "files for agents")
-		assert.NoError(t, goleak.Find(goroutines), "goroutines")
+		assert.NoError(t, leaked(goroutines), "goroutines")
 		assert.Eventually(t, func() bool { return len(added(files, openFiles(t))) == 0 }, patience, time.Millisecond)
 		assert.Empty(t, added(files, openFiles(t)), "descriptors")
 	})

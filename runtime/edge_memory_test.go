@@ -55,7 +55,7 @@ func onStages(t *testing.T, play func(s *stage)) {
 func onGoroutines(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	w := production(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	play(&stage{T: t, ctx: ctx, rt: w.Runtime})
 	w.Finish()

@@ -162,7 +162,7 @@ func TestOnEventRunsOnceAtATime(t *testing.T) {
 	_, err := w.send(opened, "go").Result(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, opened.Close(t.Context()))
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return running == 0 && calls > 6 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return running == 0 && calls > 6 }, patience, time.Millisecond)
 	mu.Lock() // a last event may still come
 	defer mu.Unlock()
 	assert.Equal(t, 1, most)

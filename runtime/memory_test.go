@@ -51,7 +51,7 @@ func checkGarbage(t *testing.T, made bool) {
 	assert.Eventually(t, func() bool {
 		goruntime.GC()
 		return !slices.ContainsFunc(closed, func(s weak.Pointer[runtime.Session]) bool { return s.Value() != nil })
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 }
 
 // seamed is a program that keeps what it was made with, which reaches the session.

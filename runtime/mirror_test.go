@@ -93,7 +93,7 @@ func (m *mirrored) failures(n int) (all []string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return len(m.failed) >= n
-	}, 10*time.Second, time.Millisecond)
+	}, patience, time.Millisecond)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.failed {
@@ -137,7 +137,7 @@ func TestASessionIsMirrored(t *testing.T) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				return m.mirrored == 8
-			}, 10*time.Second, time.Millisecond)
+			}, patience, time.Millisecond)
 		})
 	}
 }

@@ -74,7 +74,7 @@ func TestStartsThatFail(t *testing.T) {
 			script: &scripted.Script{Misbehave: scripted.Misbehaviour{
 				Initialize: scripted.InitializeFault{Mode: "never"}, Stderr: 200, Stdout: 200,
 			}},
-			change: func(s *runtime.Spec) { s.Options.Limits.Initialize = 500 * time.Millisecond },
+			change: func(s *runtime.Spec) { s.Options.Limits.Initialize = 5 * time.Second },
 			check: func(t *testing.T, err error) {
 				var late *session.TimeoutError
 				require.ErrorAs(t, err, &late)

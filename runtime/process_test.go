@@ -45,8 +45,11 @@ func processSpec(t *testing.T, token, script string) runtime.Spec {
 		Dialect: claude.New(),
 		Options: session.Options{
 			PathToExecutable: bin, Cwd: t.TempDir(), Env: map[string]string{"TROUPE_SCRIPT": path},
-			ExtraArgs:      map[string]session.Opt[string]{"token": session.Some(token)},
-			Graces:         session.Graces{EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Output: 300 * time.Millisecond},
+			ExtraArgs: map[string]session.Opt[string]{"token": session.Some(token)},
+			Graces: session.Graces{
+				EOF: 500 * time.Millisecond, Terminate: 300 * time.Millisecond, Output: 300 * time.Millisecond,
+				Sweep: patience, // what forks is swept beside all the other tests
+			},
 			InterruptGrace: 300 * time.Millisecond,
 		},
 	}
@@ -81,9 +84,13 @@ func TestProcessTreeIsGone(t *testing.T) {
 			rt, err := runtime.New(runtime.Config{})
 			require.NoError(t, err)
 			token := "troupe-test-" + kernel.NewID(kernel.NewRand(nil))
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
-			s, err := rt.Open(ctx, processSpec(t, token, script))
+			spec := processSpec(t, token, script)
+			if !strings.Contains(script, "hold_stdout") {
+				spec.Options.Graces.Output = patience
+			}
+			s, err := rt.Open(ctx, spec)
 			require.NoError(t, err)
 			require.NotEmpty(t, withToken(t, token), "the token must be visible while the agent lives")
 			turn, err := s.Send(ctx, userText("hi"))
@@ -118,7 +125,7 @@ func TestAgentDies(t *testing.T) {
 				rt, err := runtime.New(runtime.Config{})
 				require.NoError(t, err)
 				token := "troupe-test-" + kernel.NewID(kernel.NewRand(nil))
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
 				spec := processSpec(t, token, tool+fmt.Sprintf("misbehave: {die: {at: %s, %s}, children: [{token: TOKEN, session: true}]}", at, how))
 				decided := make(chan struct{})
@@ -188,7 +195,7 @@ func TestInitializeGoesWrong(t *testing.T) {
 			rt, err := runtime.New(runtime.Config{})
 			require.NoError(t, err)
 			token := "troupe-test-" + kernel.NewID(kernel.NewRand(nil))
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			spec := processSpec(t, token, hello+"misbehave: {initialize: "+c.fault+"}")
 			spec.Options.Limits.Initialize = c.limit

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,7 +44,7 @@ func both(t *testing.T, test func(t *testing.T, rt *runtime.Runtime)) {
 		rt, err := runtime.New(runtime.Config{})
 		require.NoError(t, err)
 		defer func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			assert.NoError(t, rt.Shutdown(ctx))
 		}()
@@ -107,7 +106,7 @@ func TestManySessionsAtOnce(t *testing.T) {
 	t.Parallel()
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	program := scripted.New(scripted.WithTurns(scripted.Turn{Steps: scripted.Steps{scripted.Text("hello")}}))
 	var all sync.WaitGroup

@@ -300,6 +300,8 @@ func stress(t *testing.T, rt *runtime.Runtime, exit func(), seed uint64, session
 	require.NoError(t, rt.Executor().Await(t.Context(), done), "seed %d", seed)
 	require.NoError(t, errors.Join(errs...), "seed %d", seed)
 	for i, a := range agents {
+		a.mu.Lock() // one that was killed may still be at it
+		defer a.mu.Unlock()
 		assert.Empty(t, a.problems, "seed %d, session %d", seed, i)
 		assert.Equal(t, 1, a.answered, "seed %d, session %d: not all was answered", seed, i)
 	}

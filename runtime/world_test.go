@@ -16,6 +16,10 @@ import (
 	"github.com/agent-troupe/troupe/session"
 )
 
+// patience bounds what a test waits for in real time. Only a failure reaches it, also on a
+// machine whose processors have ten times as much to do.
+const patience = 2 * time.Minute
+
 // maxSteps is how many steps a world may take until nothing is left to do.
 const maxSteps = 1_000_000
 
@@ -214,7 +218,7 @@ func (w *world) Finish() {
 	w.left.world = nil
 	ctx, cancel := context.Background(), func() {}
 	if w.Sched == nil { // a simulation that cannot continue reports it
-		ctx, cancel = kernel.WithTimeout(ctx, w.Clock(), &session.TimeoutError{What: "the end of a test's runtime", Limit: time.Minute})
+		ctx, cancel = kernel.WithTimeout(ctx, w.Clock(), &session.TimeoutError{What: "the end of a test's runtime", Limit: patience})
 	}
 	defer cancel()
 	if err := w.Shutdown(ctx); err != nil {
