@@ -47,7 +47,7 @@ func TestManySendersAtOnce(t *testing.T) {
 	}
 	close(start)
 	<-full
-	assert.Len(t, s.Tree(t.Context()).Waits, room+1, "one for each message in the queue, and the progress of the first")
+	assert.Len(t, wholeTree(t, w.world).Sessions[0].Waits, room+1, "one for each message in the queue, and the progress of the first")
 	cancel()
 	all.Wait()
 	assert.Equal(t, int64(room), sent.Load())

@@ -2,9 +2,8 @@ package runtime_test
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,17 +24,14 @@ func TestWatchTakesNothing(t *testing.T) {
 	s, err := rt.Open(t.Context(), runtime.Spec{Dialect: claude.New(), Program: scripted.New(scripted.WithScript(script))})
 	require.NoError(t, err)
 	kinds := make(chan []string, 2)
-	var begun atomic.Int32
-	both := make(chan struct{})
+	begun := make(chan struct{}, 2)
 	for range 2 {
+		messages := s.Watch(context.Background())
 		go func() {
+			var once sync.Once
 			var all []string
-			first := true
-			for m := range s.Watch(context.Background()) {
-				if first && begun.Add(1) == 2 {
-					close(both)
-				}
-				first = false
+			for m := range messages {
+				once.Do(func() { begun <- struct{}{} })
 				assert.Zero(t, m.Lost)
 				assert.False(t, m.At.IsZero())
 				assert.NotEmpty(t, m.Raw)
@@ -51,15 +47,11 @@ func TestWatchTakesNothing(t *testing.T) {
 			kinds <- all // the session has ended
 		}()
 	}
-	read := 0
-	for enough := false; ; { // until both loops have begun, and once more
-		select {
-		case <-both:
-			enough = true
-		case <-time.After(time.Millisecond): // a loop that is not there yet sees the next turn
-		}
+	var want []string
+	for n := range 3 {
 		_, err = s.Send(t.Context(), &protocol.UserMessage{Message: protocol.UserContent{Role: "user", Content: protocol.StringContent("go")}})
 		require.NoError(t, err)
+		read := 0
 		for m, err := range s.Messages(t.Context()) {
 			require.NoError(t, err)
 			read++
@@ -67,16 +59,16 @@ func TestWatchTakesNothing(t *testing.T) {
 				break
 			}
 		}
-		if enough {
-			break
+		assert.Positive(t, read)
+		want = append(want, "user", "assistant the answer", "result")
+		if n == 0 { // the other turns come while the loops run
+			<-begun
+			<-begun
 		}
 	}
-	assert.Positive(t, read)
 	require.NoError(t, s.Close(t.Context()))
 	for range 2 {
-		all := <-kinds
-		require.GreaterOrEqual(t, len(all), 3)
-		assert.Equal(t, []string{"user", "assistant the answer", "result"}, all[len(all)-3:])
+		assert.Equal(t, want, <-kinds)
 	}
 }
 
