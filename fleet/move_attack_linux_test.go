@@ -215,12 +215,22 @@ func TestProgramsContinueAtOnce(t *testing.T) {
 func TestALatecomerKeepsNothing(t *testing.T) {
 	t.Parallel()
 	repo, kept := repository(t), files(t)
-	q := queue.NewMemory(queue.MemoryConfig{TTL: 2 * time.Second})
-	lost := &mortal{Queue: q}
+	clock := &leaping{now: time.Now()}
+	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: clock})
+	lost := &mortal{Queue: q, ttl: 12 * time.Second} // a third of it is the time to the next extension
 	one, two := mover{stays: true}, mover{stays: true}
-	one.start(t, "one", repo, lost, kept)
+	ended := make(chan struct{}, 10)
+	one.start(t, "one", repo, lost, kept, func(j *fleet.Job) {
+		j.OnEvent = func(e fleet.Event) {
+			if e.Kind == fleet.EventEnded {
+				ended <- struct{}{}
+			}
+		}
+	})
 	<-one.second
 	lost.dead.Store(true)
+	<-ended
+	clock.leap(time.Minute)
 	two.start(t, "two", repo, q, kept)
 	<-two.second
 	require.NoError(t, os.WriteFile(filepath.Join(one.out, "workspaces", "t0", "1", "late.txt"), nil, 0o600))

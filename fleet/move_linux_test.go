@@ -2,15 +2,18 @@ package fleet_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +27,7 @@ import (
 	"github.com/agent-troupe/troupe/model"
 	"github.com/agent-troupe/troupe/model/modeltest"
 	"github.com/agent-troupe/troupe/sdk"
+	"github.com/agent-troupe/troupe/session"
 )
 
 // work is what the agent of a job that moves does in its first turn.
@@ -39,13 +43,55 @@ type mover struct {
 	ran    atomic.Int32  // commands
 }
 
-// mortal is a queue that a program loses when it dies.
+// mortal is a queue that a program loses when it dies, and its lease with it.
 type mortal struct {
 	queue.Queue
+	ttl  time.Duration // as the program knows it; 0: that of the queue
 	dead atomic.Bool
 }
 
 var errDead = errors.New("the program is dead")
+
+// leaping is the clock of a queue whose leases end when a test says so, and not because a machine is slow.
+type leaping struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*leapTimer
+}
+
+type leapTimer struct {
+	at      time.Time
+	fn      func()
+	stopped atomic.Bool
+}
+
+func (c *leaping) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *leaping) AfterFunc(d time.Duration, fn func()) session.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &leapTimer{at: c.now.Add(d), fn: fn}
+	c.timers = append(c.timers, t)
+	return t
+}
+
+func (t *leapTimer) Stop() bool { return !t.stopped.Swap(true) }
+
+func (c *leaping) leap(d time.Duration) {
+	c.mu.Lock()
+	c.now = c.now.Add(d)
+	due := slices.Clone(c.timers)
+	c.mu.Unlock()
+	for _, t := range due {
+		if !t.at.After(c.Now()) && t.Stop() {
+			t.fn()
+		}
+	}
+}
 
 func (q *mortal) Note(ctx context.Context, l queue.Lease, note json.RawMessage) error {
 	if q.dead.Load() {
@@ -63,9 +109,28 @@ func (q *mortal) Release(ctx context.Context, l queue.Lease) error {
 
 func (q *mortal) Extend(ctx context.Context, leases ...queue.Lease) []error {
 	if q.dead.Load() {
-		return slices.Repeat([]error{errDead}, len(leases))
+		return slices.Repeat([]error{queue.ErrLeaseLost}, len(leases))
 	}
 	return q.Queue.Extend(ctx, leases...)
+}
+
+func (q *mortal) Lease(ctx context.Context, task, worker string) (queue.Lease, error) {
+	if q.dead.Load() {
+		return queue.Lease{}, &queue.LeasedError{Task: task, Worker: "another", TTL: time.Hour}
+	}
+	l, err := q.Queue.Lease(ctx, task, worker)
+	l.TTL = cmp.Or(q.ttl, l.TTL)
+	return l, err
+}
+
+func (q *mortal) Watch(ctx context.Context) iter.Seq2[queue.Change, error] {
+	return func(yield func(queue.Change, error) bool) {
+		for c, err := range q.Queue.Watch(ctx) {
+			if !q.dead.Load() && !yield(c, err) {
+				return
+			}
+		}
+	}
 }
 
 // inSecond reports whether a request is that of the second turn.
@@ -221,7 +286,8 @@ func TestATaskMoves(t *testing.T) {
 func TestATaskMovesAfterADeath(t *testing.T) {
 	t.Parallel()
 	repo, kept := repository(t), files(t)
-	q := queue.NewMemory(queue.MemoryConfig{TTL: 2 * time.Second})
+	clock := &leaping{now: time.Now()}
+	q := queue.NewMemory(queue.MemoryConfig{TTL: time.Minute, Clock: clock})
 	mortal := &mortal{Queue: q}
 	one, two := mover{stays: true}, mover{}
 	one.start(t, "one", repo, mortal, kept)
@@ -229,6 +295,7 @@ func TestATaskMovesAfterADeath(t *testing.T) {
 	mortal.dead.Store(true)
 	one.Kill()
 	<-one.Done()
+	clock.leap(time.Minute)
 	two.start(t, "two", repo, q, kept)
 	<-two.second
 	r := two.result(t)

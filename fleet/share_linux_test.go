@@ -28,7 +28,7 @@ func TestALostLeaseKillsTheTreeFirst(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")
 	q := &tampered{Queue: queue.NewMemory(queue.MemoryConfig{TTL: time.Hour})}
-	const ttl = 6 * time.Second // the lease is extended after 2 s of it
+	const ttl = 12 * time.Second // the lease is extended after 4 s of it
 	var stolen atomic.Bool
 	journalAt := ""
 	q.extend = func(context.Context, queue.Lease) error {
