@@ -81,9 +81,10 @@ type Adopter interface {
 }
 
 // Process is a running agent. An implementation is responsible for the whole process
-// tree: after Kill and Sweep no process of it may be left. PID, Exited and the pipes are asked for
-// once. A method that panics has failed: the panic becomes a [PanicError], with which the start fails, the
-// session ends, or, where the process has ended already, which is in its [LeftoverError].
+// tree: after Kill and Sweep no process of it may be left. PID, Exited and the pipes are asked
+// for once. A method that panics, or ends its goroutine, has failed: it becomes a [PanicError],
+// with which the start fails or the session ends, or, if the process has ended already, it is
+// in the [LeftoverError] of the session.
 type Process interface {
 	PID() int // process id; 0 without a process
 	Stdin() io.WriteCloser

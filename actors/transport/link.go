@@ -193,7 +193,8 @@ func (k *Link) launch(ctx context.Context) {
 	k.moved()
 }
 
-// errNoReturn is why a launch fails whose lease or spawner has ended the goroutine.
+// errNoReturn is the reason of a launch whose lease or spawner has ended the goroutine, and of what a
+// process leaves behind whose methods did.
 var errNoReturn = errors.New("it ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
 
 // begin gets the lease and starts the process, or ends the link. It ends it, too, if the user's
@@ -227,6 +228,17 @@ func startError(c session.Command, err error) error {
 // awaitExit sees the process end, lets its output drain, and then makes sure
 // that nothing of its tree is left.
 func (k *Link) awaitExit() {
+	over := false
+	defer func() {
+		if !over { // a method of the user's process has ended the goroutine
+			k.end(func() { k.leftover = &session.LeftoverError{Err: errNoReturn} })
+		}
+	}()
+	k.seeExit()
+	over = true
+}
+
+func (k *Link) seeExit() {
 	if k.cfg.Exec.Await(k.life, k.proc.Exited()) != nil {
 		return // given up
 	}

@@ -4,24 +4,32 @@ import (
 	"context"
 	"errors"
 	"io"
+	goruntime "runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-troupe/troupe/actors/machine"
+	"github.com/agent-troupe/troupe/actors/transport"
+	"github.com/agent-troupe/troupe/internal/kernel"
 	"github.com/agent-troupe/troupe/session"
 )
 
-// sabotaged is a process of a user's, one of whose methods panics.
+// sabotaged is a process of a user's, one of whose methods panics, or ends its goroutine.
 type sabotaged struct {
 	session.Process
 	method string
-	with   error
+	with   error // without one it ends its goroutine
 }
 
 func (s sabotaged) on(method string) {
-	if s.method == method {
+	switch {
+	case s.method == method && s.with == nil:
+		goruntime.Goexit()
+	case s.method == method:
 		panic(s.with)
 	}
 }
@@ -153,6 +161,65 @@ func TestMethodsOfAProcessThatPanic(t *testing.T) {
 			r.want(machine.ClosedStdin)
 			s := r.ended()
 			require.NoError(t, s.Err.Err)
+		})
+	}
+}
+
+// plain is a process without a rig.
+type plain struct {
+	exited chan struct{}
+	once   sync.Once
+	out    [2]*io.PipeReader
+	in     *io.PipeWriter
+}
+
+func (p *plain) Spawn(context.Context, session.Command) (session.Process, error) { return p, nil }
+
+func (p *plain) PID() int                                          { return 1 }
+func (p *plain) Exited() <-chan struct{}                           { return p.exited }
+func (p *plain) Stdin() io.WriteCloser                             { return p.in }
+func (p *plain) Stdout() io.Reader                                 { return p.out[0] }
+func (p *plain) Stderr() io.Reader                                 { return p.out[1] }
+func (p *plain) Signal(session.Signal) error                       { return p.Kill() }
+func (p *plain) Kill() error                                       { p.once.Do(func() { close(p.exited) }); return nil }
+func (p *plain) Sweep(context.Context) ([]session.ProcInfo, error) { return nil, nil }
+func (p *plain) CloseOutput()                                      { _, _ = p.out[0].Close(), p.out[1].Close() }
+func (p *plain) Reap() (session.ExitStatus, error) {
+	return session.ExitStatus{}, nil
+}
+
+// TestMethodsOfAProcessThatEndTheirGoroutine leave no process that runs, and no session that waits. A
+// simulation does not start goroutines.
+func TestMethodsOfAProcessThatEndTheirGoroutine(t *testing.T) {
+	t.Parallel()
+	brief := session.Graces{EOF: time.Millisecond, Terminate: time.Millisecond, Output: 5 * time.Millisecond, Sweep: 5 * time.Millisecond}
+	for _, method := range []string{"PID", "Exited", "Stdin", "Stdout", "Stderr", "Stdout.Read", "Stderr.Read", "Sweep", "Reap", "Stdin.Close", "CloseOutput"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			p := &plain{exited: make(chan struct{})}
+			defer p.CloseOutput()
+			for i := range p.out {
+				p.out[i], _ = io.Pipe()
+			}
+			_, p.in = io.Pipe()
+			sys := kernel.NewSystem(kernel.Config{})
+			k := transport.NewLink(transport.LinkConfig{
+				Clock: sys.Clock(), Exec: sys.Executor(), Spawner: sabotages{Spawner: p, method: method}, Graces: brief, Command: &session.Command{Path: "/bin/agent"},
+				Router: func(*kernel.Worker, machine.Input) {}, Self: func(machine.ToTransport) {}, Session: func(machine.LifeInput) {},
+				Room: func() <-chan struct{} { return nil }, Role: sys.NewRole, Emit: func(session.Event) {}, Idle: func() {},
+			})
+			k.Launch()
+			if method != "Stdout.Read" && method != "Stderr.Read" {
+				_ = p.Kill()
+			}
+			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), k.Done()))
+			require.NoError(t, kernel.GoExecutor{}.Await(t.Context(), p.exited), "it does not run any more")
+			s := k.Status()
+			if err := errors.Join(s.Err.Err, s.Leftover.Err); method == "Stdin.Close" || method == "CloseOutput" {
+				require.ErrorIs(t, s.Leftover.Err, transport.ErrNoReturn)
+			} else {
+				require.ErrorContains(t, err, "runtime.Goexit")
+			}
 		})
 	}
 }

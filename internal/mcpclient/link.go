@@ -249,6 +249,12 @@ func (l *Link) fail(cause error) *EndedError {
 
 // read reads until the process ends. Its remains are cleared up then.
 func (l *Link) read() {
+	cause := errNoReturn
+	defer func() {
+		_ = l.fail(cause)
+		l.over.Resolve(struct{}{})
+		_ = l.End(true)
+	}()
 	in := bufio.NewScanner(l.proc.Stdout())
 	in.Buffer(make([]byte, 0, 16<<10), maxLine)
 	for in.Scan() {
@@ -258,14 +264,13 @@ func (l *Link) read() {
 		}
 		l.take(m)
 	}
-	cause := in.Err()
-	if cause == nil {
+	if cause = in.Err(); cause == nil {
 		cause = io.EOF
 	}
-	_ = l.fail(cause)
-	l.over.Resolve(struct{}{})
-	_ = l.End(true)
 }
+
+// errNoReturn is why a server has ended whose process of a user's spawner ended the goroutine that read.
+var errNoReturn = errors.New("the output of the server ended the goroutine that read it")
 
 func (l *Link) readErrors() {
 	defer l.stderr.Resolve(struct{}{})

@@ -38,15 +38,20 @@ func Spawn(ctx context.Context, s session.Spawner, c session.Command, failed fun
 // Exited and the pipes, which it asks for once. It calls failed, if that is not nil, when the caller would
 // not learn it: a read or a write that panicked looks like the end of a pipe. A process of this module is
 // returned as it is. If p cannot be used at all, it is killed, and the panic is the error.
-func Guard(p session.Process, failed func(error)) (session.Process, error) {
+func Guard(p session.Process, failed func(error)) (_ session.Process, err error) {
 	if builtin(p) {
 		return p, nil
 	}
 	if failed == nil {
 		failed = func(error) {}
 	}
-	g := &guarded{of: p}
-	err := try("Process.PID", func() error { g.pid = p.PID(); return nil })
+	g, used := &guarded{of: p}, false
+	defer func() {
+		if !used { // one of its methods failed, or ended the goroutine
+			err = errors.Join(err, g.Kill())
+		}
+	}()
+	err = try("Process.PID", func() error { g.pid = p.PID(); return nil })
 	if err == nil {
 		err = try("Process.Exited", func() error { g.exited = p.Exited(); return nil })
 	}
@@ -68,8 +73,9 @@ func Guard(p session.Process, failed func(error)) (session.Process, error) {
 		err = errors.New("the process has no Exited, Stdin or Stdout: each must return a value that is not nil")
 	}
 	if err != nil {
-		return nil, errors.Join(err, g.Kill())
+		return nil, err
 	}
+	used = true
 	return g, nil
 }
 
@@ -127,18 +133,31 @@ func (g *guarded) Reap() (status session.ExitStatus, err error) {
 	return status, err
 }
 
-// pipe is one end of a process.
+// pipe is one end of a process. One goroutine at a time reads or writes.
 type pipe struct {
 	r      io.Reader
 	w      io.WriteCloser
 	name   string
 	failed func(error)
+	broken error // it has panicked, or has not returned
 }
 
+// errNoReturn is why a pipe is broken whose method has ended the goroutine.
+var errNoReturn = errors.New("it ended its goroutine instead of returning (runtime.Goexit does that, and so does FailNow of a test)")
+
 func (p *pipe) call(what string, f func() (int, error)) (n int, err error) {
-	err = try(what, func() (err error) { n, err = f(); return err })
-	if panicked := (*session.PanicError)(nil); errors.As(err, &panicked) {
-		p.failed(err)
+	if p.broken != nil {
+		return 0, p.broken
+	}
+	p.broken = &session.PanicError{Value: errNoReturn, Message: what}
+	defer func() {
+		if p.broken != nil {
+			p.failed(p.broken)
+		}
+	}()
+	panicked := try(what, func() error { n, err = f(); return nil })
+	if p.broken = panicked; panicked != nil {
+		return 0, panicked
 	}
 	return n, err
 }

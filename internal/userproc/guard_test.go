@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,6 +27,14 @@ func (*process) Stdin() io.WriteCloser   { return nil }
 func (p *process) Stdout() io.Reader     { return p.out }
 func (*process) Stderr() io.Reader       { return nil }
 func (p *process) Kill() error           { p.killed = true; panic("cannot") }
+
+// writes is one whose input ends the goroutine that writes.
+type writes struct{ *process }
+
+func (w *writes) Stdin() io.WriteCloser   { return w }
+func (*writes) Exited() <-chan struct{}   { return make(chan struct{}) }
+func (*writes) Write([]byte) (int, error) { runtime.Goexit(); return 0, nil }
+func (*writes) Close() error              { return nil }
 
 type known struct{ *process }
 
@@ -62,6 +71,21 @@ func TestSpawn(t *testing.T) {
 			assert.Equal(t, known{bad}, p)
 		})
 	}
+	t.Run("a write that does not return", func(t *testing.T) {
+		t.Parallel()
+		var failed error
+		p, err := userproc.Guard(&writes{&process{out: strings.NewReader("")}}, func(err error) { failed = err })
+		require.NoError(t, err)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			_, _ = p.Stdin().Write(nil)
+		}()
+		<-over
+		require.ErrorContains(t, failed, "Process.Stdin.Write: it ended its goroutine")
+		_, err = p.Stdin().Write(nil)
+		assert.Equal(t, failed, err, "it is not called again")
+	})
 	t.Run("one that is not used is killed", func(t *testing.T) {
 		t.Parallel()
 		p := &process{out: strings.NewReader("")}
