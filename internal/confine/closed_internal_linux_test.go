@@ -28,8 +28,10 @@ func asUser(fn func()) {
 
 // A command can open again what its user has closed, so hidden files there must be known. A
 // directory of another user stays closed to it.
+//
+// It ends threads. A confined command dies with the thread that has started it, and that may have run
+// any test before, so nothing else runs meanwhile.
 func TestDirectoriesThatAreClosed(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		dir     string // what is closed
 		mode    fs.FileMode
@@ -45,7 +47,6 @@ func TestDirectoriesThatAreClosed(t *testing.T) {
 		"where a link leads to another's": {"far", 0o700, true, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if c.another && os.Geteuid() != 0 {
 				t.Skip("not root")
 			}

@@ -206,9 +206,8 @@ func TestRootIsConfined(t *testing.T) {
 }
 
 // Root's command loses the capabilities that lead around the rules, also if the program may not limit
-// those of others.
+// those of others. It ends threads, so no command of another test runs meanwhile: that dies with its thread.
 func TestCapabilities(t *testing.T) {
-	t.Parallel()
 	needsLandlock(t)
 	if os.Geteuid() != 0 {
 		t.Skip("not root")

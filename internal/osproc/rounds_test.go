@@ -179,9 +179,14 @@ func TestSweepReportsSurvivors(t *testing.T) {
 			s, clk := fakeSweeper(&f, nil)
 			ctx := t.Context()
 			if errors.Is(tc.is, context.DeadlineExceeded) {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 50*time.Millisecond)
-				defer cancel()
+				var cancel context.CancelCauseFunc
+				ctx, cancel = context.WithCancelCause(ctx)
+				onScan := f.onScan
+				f.onScan = func(f *fakeTable) {
+					if onScan(f); f.scans == 10 {
+						cancel(tc.is)
+					}
+				}
 			}
 			left, err := s.sweep(ctx, fakeMarker, nil)
 			require.ErrorIs(t, err, tc.is)
