@@ -11,9 +11,10 @@ import (
 
 // A session presents itself as the vendor's SDK and names Troupe beside it. Under another name the agent is another one:
 // it offers the model a subagent more.
-func TestEntrypoint(t *testing.T) {
+func TestEntrypoint(t *testing.T) { //nolint:tparallel // what both say is compared
 	t.Parallel()
-	run := func(env map[string]string) (agent string, agents []string) {
+	run := func(t *testing.T, env map[string]string) (agent string, agents []string) {
+		t.Helper()
 		r := newRig(t)
 		o := r.options()
 		for name, value := range env {
@@ -32,12 +33,18 @@ func TestEntrypoint(t *testing.T) {
 		r.close(c)
 		return agent, agents
 	}
-	agent, agents := run(nil)
-	assert.Contains(t, agent, "(external, sdk-ts, agent-sdk/0.3.329, client-app/troupe)")
-	assert.NotContains(t, agents, "claude-code-guide")
-
-	own, ownAgents := run(map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-go", "CLAUDE_AGENT_SDK_CLIENT_APP": "mine/1.0"})
-	assert.Contains(t, own, "(external, sdk-go, agent-sdk/0.3.329, client-app/mine/1.0)")
-	assert.Contains(t, ownAgents, "claude-code-guide")
+	var agents, ownAgents []string
+	t.Run("the vendor's SDK", func(t *testing.T) { // a rig for each, as each has a slot
+		var agent string
+		agent, agents = run(t, nil)
+		assert.Contains(t, agent, "(external, sdk-ts, agent-sdk/0.3.329, client-app/troupe)")
+		assert.NotContains(t, agents, "claude-code-guide")
+	})
+	t.Run("another name", func(t *testing.T) {
+		var own string
+		own, ownAgents = run(t, map[string]string{"CLAUDE_CODE_ENTRYPOINT": "sdk-go", "CLAUDE_AGENT_SDK_CLIENT_APP": "mine/1.0"})
+		assert.Contains(t, own, "(external, sdk-go, agent-sdk/0.3.329, client-app/mine/1.0)")
+		assert.Contains(t, ownAgents, "claude-code-guide")
+	})
 	assert.Subset(t, ownAgents, agents)
 }

@@ -45,12 +45,14 @@ func playRewinds(t *testing.T, own bool) (seen []rewound) {
 	edit := func(from, to string) modelapi.Block {
 		return modelapi.ToolUse("Edit", map[string]any{"file_path": file("a.txt"), "old_string": from, "new_string": to})
 	}
-	r.model = startModel(t, modelapi.Config{WorkDir: r.dir, Scenarios: map[string]modelapi.Scenario{
+	for name, steps := range map[string]modelapi.Scenario{
 		"first":  {modelapi.Say(modelapi.ToolUse("Write", map[string]any{"file_path": file("a.txt"), "content": "one\n"})), modelapi.Say(modelapi.Text("done"))},
 		"second": {modelapi.Say(edit("one", "two"), modelapi.ToolUse("Write", map[string]any{"file_path": file("b.txt"), "content": "new\n"})), modelapi.Say(modelapi.Text("done"))},
 		"third":  {modelapi.Say(edit("two", "three\nfour")), modelapi.Say(modelapi.Text("done"))},
 		"fourth": {modelapi.Say(modelapi.Text("done"))},
-	}})
+	} {
+		r.model.Script(name, steps...)
+	}
 	o := r.options()
 	if own {
 		m := model.NewAnthropic(model.AnthropicConfig{Config: model.Config{URL: r.model.URL() + "/v1"}})

@@ -274,13 +274,16 @@ func (r *rig) staysInside(tool, arg string) {
 func TestVendorCallsDoNotRun(t *testing.T) {
 	t.Parallel()
 	for _, cwd := range []string{"", "a"} {
-		r := newRig(t)
-		g := &vendorGroup{Cwd: cwd, Allow: []string{"Bash"}, Calls: [][3]string{
-			{"", "Bash", "touch {dir}/made"}, {"", "Bash", "echo x > {dir}/made"}, {"", "Bash", "touch {dir}/made &"}, {"", "Bash", "rm {dir}/ok"},
-		}}
-		assert.Equal(t, []string{"allow", "allow", "allow", "allow"}, r.vendor(g))
-		assert.NoFileExists(t, r.at("made"))
-		assert.FileExists(t, r.at("ok"))
+		t.Run("in "+cwd, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			g := &vendorGroup{Cwd: cwd, Allow: []string{"Bash"}, Calls: [][3]string{
+				{"", "Bash", "touch {dir}/made"}, {"", "Bash", "echo x > {dir}/made"}, {"", "Bash", "touch {dir}/made &"}, {"", "Bash", "rm {dir}/ok"},
+			}}
+			assert.Equal(t, []string{"allow", "allow", "allow", "allow"}, r.vendor(g))
+			assert.NoFileExists(t, r.at("made"))
+			assert.FileExists(t, r.at("ok"))
+		})
 	}
 }
 
