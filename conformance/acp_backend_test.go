@@ -115,12 +115,20 @@ func TestACPExampleAgent(t *testing.T) {
 func TestACPExampleAgentPrompts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	c := r.connect(r.overACP(deny, "node", conformance.ACPExample.CLI(t)))
+	interrupted := make(chan struct{})
+	c := r.connect(r.overACP(func(ctx context.Context, q *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+		select { // the first prompt does not end before it is interrupted
+		case <-interrupted:
+		case <-ctx.Done():
+		}
+		return deny(ctx, q)
+	}, "node", conformance.ACPExample.CLI(t)))
 	first, second := r.send(c, "one"), r.send(c, "two")
 	read := r.read(c)
 	read.until("the first call", func(m sdk.Message) bool { return len(sdk.ToolResults(m)) > 0 })
 	_, err := c.Interrupt(r.ctx)
 	require.NoError(t, err)
+	close(interrupted)
 	result, err := first.Result(r.ctx)
 	require.NoError(t, err)
 	assert.Equal(t, protocol.ResultErrorDuringExecution, result.Subtype)

@@ -126,14 +126,17 @@ func checkRunReturnsAfterTheBackgroundWork(t *testing.T, rel release) {
 // still ran, and leaves nothing running.
 func checkRunDoesNotWaitForAServer(t *testing.T, rel release) {
 	r := rel.rig(t)
-	r.model.Script("server", modelapi.Say(r.holding(modelapi.Args{"run_in_background": true})), modelapi.Say(modelapi.Text("Started.")))
+	runs := func(q modelapi.Request) bool { return q.Path == "/running" }
+	r.model.Script("server", modelapi.Say(r.holding(modelapi.Args{"run_in_background": true})), func(modelapi.Call) modelapi.Reply {
+		_, err := r.model.Wait(r.ctx, runs) // the limit begins with the result
+		assert.NoError(t, err, "the command never ran")
+		return modelapi.Reply{Blocks: []modelapi.Block{modelapi.Text("Started.")}}
+	})
 	o := r.options()
 	o.AllowedTools = []string{"Bash"}
 	o.Limits.Background = 2 * time.Second
 	result, err := sdk.Run(r.ctx, "in the background [[scn:server]]", o)
 	require.NoError(t, err)
-	_, err = r.model.Wait(r.ctx, func(q modelapi.Request) bool { return q.Path == "/running" })
-	require.NoError(t, err, "the command never ran")
 	assert.Equal(t, "Started.", result.Result)
 	require.Len(t, result.BackgroundTasks, 1)
 	assert.NotEmpty(t, result.BackgroundTasks[0].TaskID)

@@ -3,6 +3,7 @@
 package conformance_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,6 +38,12 @@ func (r *rig) recoveries() (died []*session.Recovering, went []*session.Recovere
 	return died, went
 }
 
+// recovered waits for the event that comes last of those.
+func (r *rig) recovered() {
+	r.t.Helper()
+	r.eventually("what was sent", func(e session.Event) bool { _, ok := e.(*session.Recovered); return ok })
+}
+
 // stored is the transcript of a session; "": there is none.
 func (r *rig) stored(id string) string {
 	r.t.Helper()
@@ -58,13 +65,13 @@ func (r *rig) before(c *sdk.Client) {
 }
 
 // TestWhatADeathLoses kills the agent the moment a tool call is seen, when it is seldom
-// stored yet, and half a second later, when it is: the event says what is lost, which is
+// stored yet, and later, when it is: the event says what is lost, which is
 // what the file lacks. A session that was not stored is begun at once, without a start that
 // fails.
 func TestWhatADeathLoses(t *testing.T) {
 	t.Parallel()
 	for _, rel := range releases() {
-		for name, wait := range map[string]time.Duration{"at once": 0, "later": 500 * time.Millisecond} {
+		for name, later := range map[string]bool{"at once": false, "later": true} {
 			for _, first := range []bool{true, false} {
 				t.Run(string(rel.agent)+", "+name+map[bool]string{true: ", first turn"}[first], func(t *testing.T) {
 					t.Parallel()
@@ -106,9 +113,14 @@ func TestWhatADeathLoses(t *testing.T) {
 						}
 					}()
 					await(r, "the call", called)
-					if wait > 0 {
+					if later {
 						running()
-						time.Sleep(wait) // the agent stores what it has shown after 0.1 s
+						require.Eventually(t, func() bool { // the agent stores what it has shown after 0.1 s
+							mu.Lock()
+							defer mu.Unlock()
+							file := r.stored(c.SessionID())
+							return !slices.ContainsFunc(shown, func(id string) bool { return !strings.Contains(file, `"uuid":"`+id+`"`) })
+						}, turnLimit, 10*time.Millisecond)
 					}
 					r.kill()
 					mu.Lock()
@@ -118,6 +130,7 @@ func TestWhatADeathLoses(t *testing.T) {
 					require.NoError(t, err)
 					assert.True(t, result.Recovered)
 					<-over
+					r.recovered()
 					died, went := r.recoveries()
 					require.Len(t, died, 1, "no start has failed")
 					require.Len(t, went, 1)
@@ -128,7 +141,7 @@ func TestWhatADeathLoses(t *testing.T) {
 						assert.NotEqual(t, strings.Contains(file, `"uuid":"`+id+`"`), slices.Contains(lost.Messages, id), "%s is lost, or stored", id)
 					}
 					assert.Equal(t, len(lost.Messages) > 0, len(lost.Tools) > 0, "the only message is that of the only call")
-					if wait > 0 {
+					if later {
 						assert.Empty(t, lost.Messages)
 					}
 					t.Logf("lost: %+v, sent: %s, because %s", lost, went[0].Sent, went[0].Why)
@@ -149,17 +162,24 @@ func TestAMessageThatWasLost(t *testing.T) {
 			r := rel.rig(t)
 			o := r.options()
 			o.Spawner, o.MaxRestarts = nil, 1
+			written := make(chan string, 8)
+			o.Tracer = func(context.Context, session.TracedSession) *session.Trace {
+				return &session.Trace{Written: func(_ time.Time, uuid string) { written <- uuid }}
+			}
 			c := r.connect(o)
 			r.before(c)
 			for _, p := range processesNaming(r.dir) {
 				require.NoError(t, syscall.Kill(p.pid, syscall.SIGSTOP))
 			}
 			turn := r.send(c, "are you there? [[scn:echo yes]]")
+			for await(r, "the message on its way", written) != turn.UUID() {
+			}
 			r.kill()
 			result, err := turn.Result(r.ctx)
 			require.NoError(t, err)
 			assert.Equal(t, "yes", result.Text())
 			assert.True(t, result.Recovered)
+			r.recovered()
 			_, went := r.recoveries()
 			require.Len(t, went, 1)
 			assert.Equal(t, session.SentAgain, went[0].Sent)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -306,8 +307,11 @@ func TestPreModelSwitchHookDenies(t *testing.T) {
 func TestMessageDisplayHook(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
+	var mu sync.Mutex
 	var shown string
 	o := r.hooked(sdk.OnMessageDisplay(func(_ context.Context, in *protocol.MessageDisplayInput) (sdk.MessageDisplayOutput, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		shown += in.Delta
 		return sdk.MessageDisplayOutput{DisplayContent: "***"}, nil
 	}))
@@ -315,6 +319,8 @@ func TestMessageDisplayHook(t *testing.T) {
 	_, result := r.ask(c, "hello [[scn:text]]")
 	r.ask(c, "go on [[scn:text]]")
 	r.close(c)
+	mu.Lock()
+	defer mu.Unlock()
 	assert.Contains(t, shown, "Hello from the scripted model.")
 	assert.Equal(t, "***", result.Result)
 	assert.Contains(t, texts(r.modelSaw("text")), "Hello from the scripted model.", "the model remembers what it said")
@@ -348,13 +354,13 @@ func TestHookTimeoutOnTheWire(t *testing.T) {
 	o := r.guarded(func(ctx context.Context, _ *sdk.PreToolUseInput) (sdk.PreToolUseOutput, error) {
 		<-ctx.Done()
 		return sdk.PreToolUseOutput{}, ctx.Err()
-	}, sdk.Timeout(2*time.Second))
+	}, sdk.Timeout(10*time.Second))
 	all, _ := r.once(o, r.touch("denied"))
 	assert.Contains(t, r.toolResult(all).Content.Text(), "no decision was made in time", "the host was there first")
 	said := false
 	for _, line := range r.wire.said() {
 		if c, ok := line.control(); ok && line.who == "host" && c.Request.Subtype == "initialize" {
-			assert.Contains(t, line.text, `"timeout":2`)
+			assert.Contains(t, line.text, `"timeout":10`)
 			said = true
 		}
 	}

@@ -77,8 +77,11 @@ func TestConfigChangeHook(t *testing.T) {
 	o.CanUseTool = r.denyAll("asked all the same")
 	c := r.connect(o)
 	r.ask(c, "hello [[scn:text]]")
-	r.place(".claude/settings.json", `{"permissions":{"allow":["Bash"]}}`)
-	assert.Equal(t, r.at(".claude/settings.json"), await(r, "the hook", changed))
+	rules := `{"permissions":{"allow":["Bash"]}}`
+	assert.Equal(t, r.at(".claude/settings.json"), provoke(r, "the hook", changed, func() { // as of other files
+		rules += "\n"
+		r.place(".claude/settings.json", rules)
+	}))
 	all, _ := r.ask(c, r.touch("denied"))
 	assert.Equal(t, "asked all the same", r.toolResult(all).Content.Text(), "the new rule did not take effect")
 	r.close(c)

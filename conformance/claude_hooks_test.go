@@ -114,7 +114,7 @@ func checkPreToolUseHookThatDoesNotDecide(t *testing.T, rel release) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rel.rig(t)
-			all, result := r.once(r.guarded(hook, sdk.Timeout(5*time.Second)), r.touch("denied"))
+			all, result := r.once(r.guarded(hook, sdk.Timeout(10*time.Second)), r.touch("denied"))
 			assert.NoFileExists(t, r.at("denied"))
 			told := r.toolResult(all)
 			assert.True(t, told.IsError)

@@ -325,8 +325,8 @@ func (s kills) once(t *testing.T, rnd *rand.Rand) (start, resume time.Duration, 
 		time.Sleep(delay) // the random point
 		hit = s.holds(k)
 		died = time.Now()
-		require.NoError(t, syscall.Kill(k.births.last().pid, syscall.SIGKILL))
 		r.wire.note("process", agentKilled)
+		require.NoError(t, syscall.Kill(k.births.last().pid, syscall.SIGKILL))
 		if s.after {
 			turn = r.send(k.client, "do it [[scn:"+killed+"]]")
 		}
@@ -389,10 +389,10 @@ func (k *killRun) killNext(state string, delay time.Duration, turn **sdk.Turn) (
 	dead := make(chan death, 1)
 	shoot := func(pid int, want session.State) {
 		d := death{hit: k.client.State() == want, at: time.Now()}
+		k.wire.note("process", agentKilled)
 		if syscall.Kill(pid, syscall.SIGKILL) != nil {
 			d.hit = false
 		}
-		k.wire.note("process", agentKilled)
 		dead <- d
 	}
 	k.births.mu.Lock()

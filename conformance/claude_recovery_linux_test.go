@@ -56,6 +56,7 @@ func TestASessionOutlivesItsAgent(t *testing.T) {
 func (r *rig) kill() {
 	r.t.Helper()
 	killed := 0
+	r.wire.note("process", agentKilled)
 	for _, p := range processesNaming(r.dir) {
 		if strings.Contains(p.args, "stream-json") {
 			require.NoError(r.t, syscall.Kill(p.pid, syscall.SIGKILL))
@@ -63,7 +64,6 @@ func (r *rig) kill() {
 		}
 	}
 	require.Positive(r.t, killed, "no agent runs")
-	r.wire.note("process", agentKilled)
 }
 
 // TestATurnOutlivesItsAgent kills the agent at moments of a turn, the first or a later
@@ -150,11 +150,21 @@ func TestATurnOutlivesItsAgent(t *testing.T) {
 					}
 					return c.reply(r)
 				}
-				if name == "the message has begun" || name == "the model is asked" || name == "streaming" { // a lost message comes again as it was
+				dead := make(chan struct{}) // the agent of the first life
+				switch name {
+				case "the message has begun": // it may have asked the model before it dies
+					model = func(modelapi.Call) modelapi.Reply {
+						select {
+						case <-dead:
+						case <-r.ctx.Done():
+						}
+						return modelapi.Reply{Blocks: []modelapi.Block{modelapi.Text("All done.")}}
+					}
+				case "the model is asked", "streaming": // a lost message comes again as it was
 					first := model
 					calls := atomic.Int32{}
 					model = func(call modelapi.Call) modelapi.Reply {
-						if calls.Add(1) > 1 || name == "the message has begun" {
+						if calls.Add(1) > 1 {
 							return modelapi.Reply{Blocks: []modelapi.Block{modelapi.Text("All done.")}}
 						}
 						return first(call)
@@ -169,6 +179,7 @@ func TestATurnOutlivesItsAgent(t *testing.T) {
 				turn := r.send(client, "do it [[scn:recover]]")
 				c.until(r, client, asked)
 				r.kill()
+				close(dead)
 				died := time.Now()
 				result, err := turn.Result(r.ctx)
 				require.NoError(t, err)
@@ -206,6 +217,7 @@ func TestAnIdleAgentThatDies(t *testing.T) {
 	c := r.connect(o)
 	_, result := r.ask(c, "my number is 4711 [[scn:echo noted]]")
 	id := result.SessionID
+	require.NoError(t, c.AwaitIdle(r.ctx))
 	r.kill()
 	r.eventually("the death", func(e session.Event) bool { _, ok := e.(*session.Recovering); return ok })
 	r.nothingRuns()

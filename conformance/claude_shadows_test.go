@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,9 @@ func TestProjectThatStartsPrograms(t *testing.T) {
 			var asked atomic.Int32
 			o.CanUseTool = func(context.Context, *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
 				asked.Add(1)
+				for _, file := range tc.want { // a server is not waited for
+					assert.Eventually(t, func() bool { _, err := os.Stat(r.at(file)); return err == nil }, turnLimit, 10*time.Millisecond, file)
+				}
 				return sdk.Deny("no"), nil
 			}
 			_, err := sdk.Run(r.ctx, r.touch("made"), o)

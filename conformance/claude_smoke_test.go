@@ -25,6 +25,9 @@ import (
 // turnLimit bounds one exchange with a real CLI; a turn takes well under 2 s.
 const turnLimit = time.Minute
 
+// testLimit bounds a test, which may have a dozen of them, on a busy machine.
+const testLimit = 5 * turnLimit
+
 // rawCLI is the real CLI on bare pipes: no Troupe between the test and it.
 type rawCLI struct {
 	stdin  io.WriteCloser
@@ -119,7 +122,8 @@ const initialize = `{"type":"control_request","request_id":"init-1","request":{"
 // busy while it starts.
 var slots = make(chan struct{}, 2)
 
-// startModel starts the model of one test, once the test has a slot.
+// startModel starts the model of one test, once the test has a slot. A test that took two
+// could wait for the second without an end, as another one that has the other does.
 func startModel(t *testing.T, c modelapi.Config) *modelapi.Server {
 	t.Helper()
 	slots <- struct{}{}

@@ -22,6 +22,7 @@ func (r *rig) stalls(limit time.Duration) (*sdk.Options, *atomic.Int64) {
 	o, n := r.options(), new(atomic.Int64)
 	o.Limits.Stall = limit
 	o.OnEvent = func(e session.EventRecord) {
+		defer r.record(e)
 		if _, ok := e.Event.(*session.TurnStalled); ok {
 			n.Add(1)
 		}
@@ -33,7 +34,7 @@ func (r *rig) stalls(limit time.Duration) (*sdk.Options, *atomic.Int64) {
 func TestAStalledTurnIsInterrupted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	o, stalled := r.stalls(3 * time.Second)
+	o, stalled := r.stalls(10 * time.Second) // the agent asks the model within it
 	c := r.connect(o)
 	first, second := r.hanging(c)
 	result, err := first.Result(r.ctx)
@@ -50,11 +51,11 @@ func TestAStalledTurnIsInterrupted(t *testing.T) {
 func TestWhatTakesLongIsNoStall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	const limit = 2 * time.Second
+	const limit = 6 * time.Second // the agent goes from one to the next within it
 	o, stalled := r.stalls(limit)
 	long := func(ctx context.Context) {
 		select {
-		case <-time.After(2 * limit):
+		case <-time.After(limit + 2*time.Second):
 		case <-ctx.Done():
 		}
 	}
@@ -66,7 +67,7 @@ func TestWhatTakesLongIsNoStall(t *testing.T) {
 		long(ctx)
 		return sdk.PostToolUseOutput{}, nil
 	})}
-	r.model.Script("long", modelapi.Say(shell("touch made && sleep 4")), modelapi.Say(modelapi.Text("Done.")))
+	r.model.Script("long", modelapi.Say(shell("touch made && sleep 8")), modelapi.Say(modelapi.Text("Done.")))
 	_, result := r.once(o, "take your time [[scn:long]]")
 	assert.Equal(t, "Done.", result.Result)
 	assert.FileExists(t, r.at("made"))

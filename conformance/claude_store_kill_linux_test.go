@@ -54,6 +54,7 @@ func TestAKilledAgentAndAStore(t *testing.T) {
 				}
 				id := c.SessionID()
 				_ = c.Close(r.ctx) // of an agent that was killed, perhaps
+				r.over(c.ID())
 				var file, stored []string
 				for line := range strings.Lines(r.stored(id)) {
 					var head struct{ Type string }

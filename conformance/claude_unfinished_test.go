@@ -5,6 +5,7 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	mcpsdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -28,6 +29,7 @@ func TestRunWhoseContextEnds(t *testing.T) {
 	home := errors.New("the user went home")
 	go func() {
 		running()
+		assert.NoError(t, r.wire.await(r.ctx, func(s spoken) bool { return s.who == "agent" && strings.Contains(s.text, `"tool_use"`) }))
 		cancel(home)
 	}()
 	_, err := sdk.Run(ctx, prompt, o)

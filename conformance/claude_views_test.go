@@ -96,8 +96,7 @@ func TestViewsOfABrokenStream(t *testing.T) {
 	r := newRig(t)
 	r.model.Script("cut", modelapi.Always(modelapi.Reply{
 		Blocks: []modelapi.Block{modelapi.Text("first, whole."), modelapi.Text("second, in pieces.")}, Chunks: 6,
-		ChunkDelay: 20 * time.Millisecond, // so that pieces arrive before the end
-		Cut:        &modelapi.Cut{After: 8, Times: 1},
+		Cut: &modelapi.Cut{After: 8, Times: 1, Stall: 2 * time.Second}, // so that pieces are read before the end
 	}))
 	o := r.options()
 	o.IncludePartialMessages = true

@@ -47,7 +47,8 @@ func TestQoderWithoutALogin(t *testing.T) {
 		assert.Equal(t, 41, exit.Status.Code)
 		assert.Equal(t, "initialize", exit.During)
 		assert.False(t, sdk.Retryable(err))
-		assert.EqualValues(t, 1, callbacks.Load())
+		r.toldOnce(callbacks)
+		r.over("")
 		assert.Equal(t, 1, events())
 		r.nothingRuns()
 	})
@@ -100,6 +101,7 @@ func TestQoderUpToTheLogin(t *testing.T) {
 	}
 	callbacks, events := r.expiries(o)
 	c := r.connect(o)
+	require.Eventually(t, func() bool { return len(r.wire.rpcs()) >= 3 }, turnLimit, 10*time.Millisecond)
 	assert.Equal(t, []string{"initialize", "notifications/initialized", "tools/list"}, r.wire.rpcs())
 	assert.Equal(t, "startup", await(r, "the hook of the start", started))
 	commands, err := c.Commands()
@@ -125,7 +127,8 @@ func TestQoderUpToTheLogin(t *testing.T) {
 	assert.Equal(t, "other", await(r, "the hook of the end", ended))
 	_ = c.Close(r.ctx) // it is leaving by itself already, with code 41
 	r.nothingRuns()
-	assert.EqualValues(t, 1, callbacks.Load()) // not before: a result does not wait for readers of events
+	r.toldOnce(callbacks) // not before: a result does not wait for readers of events
+	r.over(c.ID())
 	assert.Equal(t, 1, events())
 }
 

@@ -60,7 +60,7 @@ func (rel release) rig(t *testing.T) *rig {
 	require.NoError(t, os.Mkdir(r.home, 0o700))
 	require.NoError(t, os.Mkdir(r.dir, 0o700))
 	r.model = startModel(t, modelapi.Config{WorkDir: r.dir})
-	ctx, cancel := context.WithTimeout(t.Context(), turnLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	t.Cleanup(cancel)
 	r.ctx = ctx
 	// The rig records what its spawner starts, and agents of a spawner have no leases by default.
@@ -120,6 +120,8 @@ func (r *rig) options() *sdk.Options {
 		Cwd: r.dir, CleanEnv: true, Env: env, SettingSources: sdk.None(), SystemPrompt: sdk.PromptText(""),
 		AdditionalDirectories: []string{r.dir}, // an argument that names the rig
 		OnEvent:               r.record,
+		// On a busy machine an agent takes seconds to leave, and is not to be killed for that.
+		Graces: session.Graces{Terminate: turnLimit}, CloseTimeout: turnLimit,
 	}
 }
 
@@ -134,9 +136,14 @@ func (r *rig) record(e sdk.EventRecord) {
 // eventually waits for an event, which may have come already.
 func (r *rig) eventually(what string, match func(session.Event) bool) {
 	r.t.Helper()
+	r.awaitEvent(what, func(e sdk.EventRecord) bool { return match(e.Event) })
+}
+
+func (r *rig) awaitEvent(what string, match func(sdk.EventRecord) bool) {
+	r.t.Helper()
 	for {
 		r.mu.Lock()
-		found := slices.ContainsFunc(r.events, func(e sdk.EventRecord) bool { return match(e.Event) })
+		found := slices.ContainsFunc(r.events, match)
 		noted := r.noted
 		r.mu.Unlock()
 		if found {
@@ -159,6 +166,17 @@ func (r *rig) close(c *sdk.Client) {
 	r.t.Helper()
 	require.NoError(r.t, c.Close(r.ctx))
 	r.nothingRuns()
+	r.over(c.ID())
+}
+
+// over waits for the last event of a session that has ended. Events come on a goroutine that
+// a close does not wait for. "": of any session.
+func (r *rig) over(id string) {
+	r.t.Helper()
+	r.awaitEvent("the end of the events", func(e sdk.EventRecord) bool {
+		_, ended := e.Event.(*session.Ended)
+		return ended && (id == "" || e.Session == id)
+	})
 }
 
 func (r *rig) send(c *sdk.Client, prompt string) *sdk.Turn {
@@ -348,7 +366,7 @@ func (r *rig) holdCommand() string {
 // held are the processes of the command of [rig.hold].
 func (r *rig) held() []process { return processesNaming(r.root + "/held") }
 
-// failed are the callbacks that the events report as failed.
+// failed are the callbacks that the events report as failed, of sessions that are closed.
 func (r *rig) failed() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -59,7 +59,7 @@ func (w *wire) Spawn(ctx context.Context, c session.Command) (session.Process, e
 	if err != nil {
 		return nil, err
 	}
-	w.note("process", "started: "+strings.Join(c.Args, " "))
+	w.note("process", started+strings.Join(c.Args, " "))
 	return &tapped{
 		Process: p, wire: w,
 		stdin:  &tapIn{WriteCloser: p.Stdin(), lines: lines{wire: w, who: "host"}},
@@ -112,8 +112,11 @@ func (w *wire) String() string {
 	return b.String()
 }
 
-// agentKilled says that a test has killed the agent.
+// agentKilled says that a test kills the agent. It is said before the kill: the host may close
+// stdin right behind it.
 const agentKilled = "killed by the test"
+
+const started = "started: "
 
 // answered checks that the host answered each request of the agent once, before
 // it closed stdin, unless the agent took the request back, by a cancel frame or
@@ -122,12 +125,19 @@ func (w *wire) answered(t *testing.T) {
 	t.Helper()
 	open, answers := map[string]string{}, map[string]int{}
 	calls := map[string]string{} // MCP calls: their requests
+	dies := false
 	for _, s := range w.said() {
-		if s.text == agentKilled { // its requests are void
-			clear(open)
-		}
-		if s.text == stdinClosed {
+		switch {
+		case s.who != "process":
+		case s.text == agentKilled:
+			dies = true
+		case strings.HasPrefix(s.text, started):
+			dies = false
+		case s.text == stdinClosed && !dies:
 			assert.Empty(t, open, "requests that were open when stdin was closed")
+		}
+		if dies { // its requests are void
+			clear(open)
 		}
 		c, ok := s.control()
 		switch {
