@@ -92,10 +92,14 @@ func TestAChildUsesTheClient(t *testing.T) {
 func TestAChildOfAQuery(t *testing.T) {
 	t.Parallel()
 	in(t, func(w *world) {
-		o := w.options(turn(scripted.Text("one")))
-		asked := make(chan error, 1)
+		o := w.options(bash())
+		asked, answered := make(chan error, 1), make(chan struct{})
+		o.CanUseTool = func(ctx context.Context, _ *sdk.ToolPermissionRequest) (sdk.PermissionResult, error) {
+			return sdk.Allow(), w.rt.Executor().Await(ctx, answered) // the child may begin late
+		}
 		child, ref := session.NewChild(supervisor.Child{Name: "asker"}, func() session.Behavior[int] {
 			return session.Behavior[int]{Start: func(ctx context.Context) error {
+				defer close(answered)
 				asked <- heard(sdk.Call[any](ctx, sdk.ClientOf(ctx), &protocol.MCPStatusRequest{}))
 				return nil
 			}}

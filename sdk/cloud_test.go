@@ -75,8 +75,9 @@ func (w *cloudWorld) all() []string {
 	return all
 }
 
-// of returns the events of a type.
+// eventsOf returns the events of a type, also those that are on their way.
 func eventsOf[E session.Event](w *cloudWorld) []E {
+	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var some []E

@@ -25,7 +25,8 @@ type lodging struct {
 	cwd    string
 
 	mu     sync.Mutex
-	events []*session.Isolated
+	events []*session.Isolated // of the session that runs
+	ended  chan struct{}       // it has ended, and the events are complete
 }
 
 func lodge(t *testing.T, cfg runtime.Config) *lodging {
@@ -52,27 +53,42 @@ func (h *lodging) options() *sdk.Options {
 		Runtime: h.rt, Isolation: session.IsolationPrivate, Cwd: h.cwd,
 		Backend: scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Turns: []scripted.Turn{said, said, said}})),
 		Env:     map[string]string{"CLAUDE_CONFIG_DIR": h.shared, "ANTHROPIC_API_KEY": "k"},
-		OnEvent: func(r sdk.EventRecord) {
-			if e, ok := r.Event.(*session.Isolated); ok {
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				h.events = append(h.events, e)
-			}
-		},
+	}
+}
+
+// observe notes the events of the next session.
+func (h *lodging) observe(o *sdk.Options) {
+	ended := make(chan struct{})
+	h.events, h.ended = nil, ended
+	o.OnEvent = func(r sdk.EventRecord) {
+		switch e := r.Event.(type) {
+		case *session.Isolated:
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.events = append(h.events, e)
+		case *session.Ended:
+			close(ended)
+		}
 	}
 }
 
 // run runs one prompt and returns the session's id and what was said of its directory.
 func (h *lodging) run(o *sdk.Options) (string, *session.Isolated) {
 	h.Helper()
+	h.observe(o)
 	result, err := sdk.Run(h.Context(), "hi", o)
 	require.NoError(h, err)
+	return result.SessionID, h.where()
+}
+
+// where is the event about the directory of a session that has ended.
+func (h *lodging) where() *session.Isolated {
+	h.Helper()
+	<-h.ended
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	require.Len(h, h.events, 1, "one event says where")
-	e := h.events[0]
-	h.events = nil
-	return result.SessionID, e
+	return h.events[0]
 }
 
 func transcripts(t *testing.T, dir string) (ids []string) {
@@ -163,7 +179,9 @@ func TestWhatStaysShared(t *testing.T) {
 func TestLaterProcessesUseTheSameDirectory(t *testing.T) {
 	t.Parallel()
 	h := lodge(t, runtime.Config{TempDir: t.TempDir()})
-	c := sdk.NewClient(h.options())
+	o := h.options()
+	h.observe(o)
+	c := sdk.NewClient(o)
 	require.NoError(t, c.Connect(t.Context()))
 	for range 2 {
 		turn, err := c.Send(t.Context(), sdk.UserText("hi"))
@@ -174,7 +192,7 @@ func TestLaterProcessesUseTheSameDirectory(t *testing.T) {
 		require.NoError(t, c.Passivate(t.Context()))
 	}
 	require.NoError(t, c.Close(t.Context()))
-	assert.Len(t, transcripts(t, h.events[0].Dir), 1)
+	assert.Len(t, transcripts(t, h.where().Dir), 1)
 	assert.Equal(t, []string{"old.jsonl"}, transcripts(t, h.shared))
 }
 

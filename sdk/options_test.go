@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,6 +127,15 @@ func TestBackendsThatCannotWork(t *testing.T) {
 	assert.Equal(t, []string{"Auth"}, refused(t, &sdk.Options{Backend: sdk.Qoder(sdk.QoderConfig{})}), "Qoder needs a login")
 }
 
+// writeProgram writes a program that is started soon. Nothing is started meanwhile: another program
+// would have the file open until it runs itself, and the system refuses to start such a file.
+func writeProgram(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
+}
+
 // install puts programs that end at once with code 3 into a directory.
 func install(t *testing.T, names ...string) string {
 	t.Helper()
@@ -134,7 +144,7 @@ func install(t *testing.T, names ...string) string {
 	}
 	dir := t.TempDir()
 	for _, name := range names {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexit 3\n"), 0o700))
+		writeProgram(t, filepath.Join(dir, name), "#!/bin/sh\nexit 3\n")
 	}
 	return dir
 }

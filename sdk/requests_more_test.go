@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -127,7 +128,7 @@ func TestFormsOfAModelPolicy(t *testing.T) {
 		`{"type":"get_model_policy","parameters":{"temperature":1},"model":"m","custom_model":{"provider":"a","api_key":"k","style":"anthropic","url":"http://u","isVl":true}}`: warm,
 	} {
 		in(t, func(w *world) {
-			o := &sdk.Options{ResolveModel: func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
+			o := &sdk.Options{ResolveModelTimeout: time.Minute, ResolveModel: func(context.Context, *protocol.ModelPolicyRequest) (protocol.ModelPolicyReply, error) {
 				return result, nil
 			}}
 			got, failed := inquire(w, o, agent.Qoder, &scripted.ModelPolicy{})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -127,12 +128,12 @@ func TestAClosedSpareLeavesNoDirectory(t *testing.T) {
 	}
 	home := t.TempDir()
 	path := filepath.Join(home, "agent")
-	require.NoError(t, os.WriteFile(path, []byte(`#!/bin/sh
+	writeProgram(t, path, `#!/bin/sh
 read line
 id=$(printf '%s' "$line" | sed 's/.*"request_id":"\([^"]*\)".*/\1/')
 echo '{"type":"control_response","response":{"subtype":"success","request_id":"'$id'","response":{}}}'
 read line
-`), 0o700))
+`)
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, rt.Shutdown(context.Background())) })
@@ -143,6 +144,7 @@ read line
 	for range rounds { // it is also removed when the session ends by itself
 		c, err := sdk.Prewarm(t.Context(), &sdk.Options{
 			Runtime: rt, Backend: sdk.Claude(sdk.ClaudeConfig{Path: path}), Env: map[string]string{"CLAUDE_CONFIG_DIR": home},
+			Graces: session.Graces{EOF: time.Minute}, CloseTimeout: time.Minute,
 		})
 		require.NoError(t, err)
 		parked, err := os.ReadDir(filepath.Join(home, "spares"))

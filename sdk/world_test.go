@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,6 +116,12 @@ func (w *world) Task(fn func()) (wait func()) {
 	done := make(chan struct{})
 	w.rt.Executor().Go(func() { defer close(done); fn() })
 	return func() { w.Helper(); w.await(done) }
+}
+
+// promptly reports whether less than a second has passed: a session has a second for its
+// description, which is incomplete on a machine that needs more.
+func (w *world) promptly(began time.Time) bool {
+	return w.sim != nil || w.rt.Clock().Now().Sub(began) < time.Second
 }
 
 // open lists the sessions that have not ended.
