@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -87,6 +88,8 @@ type process struct {
 	// editTTY has the terminal on stdin send each key; see [editTerminal]. nil without a
 	// terminal.
 	editTTY func(in io.Reader, changed func()) (size func() (int, int), restore func(), err error)
+	// patience is how long something may take before a person reads what it is; 0: a second.
+	patience time.Duration
 }
 
 // action carries out a command and returns the exit code. s has the flags and the words.

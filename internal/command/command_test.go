@@ -115,7 +115,8 @@ func newWorld() *world {
 	w.process = process{
 		getenv: func(string) string { return "" }, signals: w.signal,
 		stdin: strings.NewReader(""), stdout: w.out, stderr: w.err,
-		openTTY: func() (io.Reader, error) { return nil, errors.New("no such device") },
+		openTTY:  func() (io.Reader, error) { return nil, errors.New("no such device") },
+		patience: time.Hour, // on a slow machine, too, nothing takes long
 	}
 	return w
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +25,10 @@ const noteLimit = time.Second
 type console struct {
 	out            io.Writer
 	outTTY, errTTY bool
-	color          bool    // on stderr
-	quiet          bool    // without remarks and progress
-	editor         *editor // of the lines that are typed; nil without one
+	color          bool          // on stderr
+	quiet          bool          // without remarks and progress
+	patience       time.Duration // of [console.working]; 0: patience
+	editor         *editor       // of the lines that are typed; nil without one
 
 	errMu sync.Mutex
 	err   io.Writer
@@ -42,7 +44,7 @@ type console struct {
 func newConsole(p process) *console {
 	return &console{
 		out: p.stdout, err: p.stderr, outTTY: p.stdoutTTY, errTTY: p.stderrTTY,
-		color: p.stderrTTY && p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb",
+		color: p.stderrTTY && p.getenv("NO_COLOR") == "" && p.getenv("TERM") != "dumb", patience: p.patience,
 	}
 }
 
@@ -233,7 +235,7 @@ func (c *console) working(on string) (done func()) {
 	if c.quiet || !c.errTTY {
 		return func() {}
 	}
-	timer := time.AfterFunc(patience, func() { c.say("%s\n", c.paint(dim, on+"…")) })
+	timer := time.AfterFunc(cmp.Or(c.patience, patience), func() { c.say("%s\n", c.paint(dim, on+"…")) })
 	return func() { timer.Stop() }
 }
 
