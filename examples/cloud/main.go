@@ -69,19 +69,22 @@ func options(id string) *sdk.Options {
 
 func run(ctx context.Context, opts *sdk.Options, prompt string) (err error) {
 	opts.MaxRestarts = 3 // connections, as processes elsewhere
+	told := make(chan struct{})
 	opts.OnEvent = func(e session.EventRecord) {
 		switch e := e.Event.(type) {
 		case *session.CloudOpened, *session.CloudInterrupted, *session.CloudLeft:
 			fmt.Println("--", e)
 		case *session.CloudReconnecting:
 			fmt.Println("-- the stream broke, and is opened again:", e.Err)
+		case *session.Ended: // the last one: events come on another goroutine
+			close(told)
 		}
 	}
 	client := sdk.NewClient(opts)
 	if err := client.Connect(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))); <-told }()
 	turn, err := client.Send(ctx, sdk.UserText(prompt))
 	if err != nil {
 		return err

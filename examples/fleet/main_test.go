@@ -34,11 +34,15 @@ func TestMain(m *testing.M) {
 }
 
 // serve starts the service. At the end no session may be left.
-func serve(t *testing.T) (*service, api) {
+func serve(t *testing.T, change ...func(*http.Server)) (*service, api) {
 	t.Helper()
 	s, err := newService(&choice.Agent{Dir: t.TempDir()}, 100, time.Minute)
 	require.NoError(t, err)
-	server := httptest.NewServer(s.routes("secret"))
+	server := httptest.NewUnstartedServer(s.routes("secret"))
+	for _, c := range change {
+		c(server.Config)
+	}
+	server.Start()
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -178,21 +182,29 @@ func TestInterruptAndMetrics(t *testing.T) {
 // At SIGTERM the program takes nothing new, waits for the turn that runs, and ends well.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(t, free.Close())
-	program := exec.CommandContext(t.Context(), os.Args[0], "-port", fmt.Sprint(port))
-	program.Env = append(os.Environ(), "TROUPE_TEST_SERVICE=1", "TMPDIR="+t.TempDir())
-	out, err := program.StdoutPipe()
-	require.NoError(t, err)
-	said, err := program.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, program.Start())
-	first, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
+	var program *exec.Cmd
+	var said io.Reader
+	first := ""
+	for first == "" { // another program may take the port before this one does
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port := free.Addr().(*net.TCPAddr).Port
+		require.NoError(t, free.Close())
+		program = exec.CommandContext(t.Context(), os.Args[0], "-port", fmt.Sprint(port), "-grace", "5m")
+		program.Env = append(os.Environ(), "TROUPE_TEST_SERVICE=1", "TMPDIR="+t.TempDir())
+		out, err := program.StdoutPipe()
+		require.NoError(t, err)
+		said, err = program.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, program.Start())
+		if first, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+			why, _ := io.ReadAll(said)
+			_ = program.Wait()
+			require.Contains(t, string(why), "address already in use")
+		}
+	}
 	var a api
-	_, err = fmt.Sscanf(first, "api=%s token=%s", &a.address, &a.token)
+	_, err := fmt.Sscanf(first, "api=%s token=%s", &a.address, &a.token)
 	require.NoError(t, err)
 	id, _ := a.open(t)
 	var asked struct{ ID string }
@@ -280,14 +292,21 @@ func TestASlowReader(t *testing.T) {
 // that reads gets signs of life.
 func TestAStalledReader(t *testing.T) {
 	t.Parallel()
-	s, a := serve(t)
+	ended := make(chan string, 100) // connections of clients, by their addresses
+	s, a := serve(t, func(server *http.Server) {
+		server.ConnState = func(c net.Conn, is http.ConnState) {
+			if is == http.StateClosed {
+				ended <- c.RemoteAddr().String()
+			}
+		}
+	})
 	s.patience, s.beat = 50*time.Millisecond, time.Millisecond
 	id, call := a.open(t)
 	read := func() net.Conn {
 		c, err := net.Dial("tcp", strings.TrimPrefix(a.address, "http://"))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(5*time.Minute)))
 		_, err = fmt.Fprintf(c, "GET /sessions/%s/events HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer secret\r\n\r\n", id, strings.TrimPrefix(a.address, "http://"))
 		require.NoError(t, err)
 		return c
@@ -304,7 +323,17 @@ func TestAStalledReader(t *testing.T) {
 	for range kept {
 		c.(*conversation).tell("n", big)
 	}
-	time.Sleep(4 * s.patience) // so long it takes nothing
+	for limit := time.After(2 * time.Minute); ; { // it takes nothing until it is let go
+		var address string
+		select {
+		case address = <-ended:
+		case <-limit:
+			require.Fail(t, "it was not let go")
+		}
+		if address == stalled.LocalAddr().String() {
+			break
+		}
+	}
 	got, err := io.Copy(io.Discard, stalled)
 	require.NoError(t, err, "the service has closed the connection")
 	require.Less(t, got, int64(kept*len(big)), "it was let go")

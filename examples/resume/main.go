@@ -29,19 +29,22 @@ func run(ctx context.Context, agent *choice.Agent, prompt string) (err error) {
 	}
 	opts.AllowedTools = []string{"Bash(sleep *)"}
 	opts.MaxRestarts = 3 // without it the death ends the session
+	told := make(chan struct{})
 	opts.OnEvent = func(e session.EventRecord) {
 		switch e := e.Event.(type) {
 		case *session.Recovering:
 			fmt.Printf("-- the agent died with %d message under way; policy: %s\n", len(e.Death.Messages), e.Policy)
 		case *session.Recovered:
 			fmt.Printf("-- the next process got: %s, because %s\n", e.Sent, e.Why)
+		case *session.Ended: // the last one: events come on another goroutine
+			close(told)
 		}
 	}
 	client := sdk.NewClient(opts)
 	if err := client.Connect(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))); <-told }()
 	if *agent != (choice.Agent{}) {
 		fmt.Println("-- now kill -9 the agent: its arguments have --input-format stream-json")
 	}
