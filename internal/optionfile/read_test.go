@@ -40,7 +40,9 @@ func TestReadIsQuickWithAnyByte(t *testing.T) {
 		for _, before := range []string{"", "model: ", "a: ["} {
 			best := time.Hour
 			for try := 0; try < 10 && best > limit; try++ { // another process may have had the CPU
-				limit = max(limit, 5*took('a', "model: ")) // and has it still: plain text takes as long
+				if try > 0 {
+					limit = max(limit, 5*took('a', "model: ")) // and has it still: plain text takes as long
+				}
 				best = min(best, took(c, before))
 			}
 			assert.Less(t, best, limit, "%q and %q", before, c)
