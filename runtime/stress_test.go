@@ -240,6 +240,7 @@ func stressOptions(t *testing.T, rt *runtime.Runtime, exit func()) *sdk.Options 
 		}
 		return sdk.Text("did it"), err
 	}
+	timely := sdk.Timeout(time.Hour) // all run at once, for longer than a hook has by itself
 	schema := json.RawMessage(`{"type":"object"}`)
 	srv, err := sdk.NewMCPServer("srv", "1",
 		sdk.RawTool("read", "d", schema, tool, sdk.ReadOnly()), sdk.RawTool("write", "d", schema, tool, sdk.MaxConcurrent(1000)))
@@ -260,14 +261,14 @@ func stressOptions(t *testing.T, rt *runtime.Runtime, exit func()) *sdk.Options 
 					return sdk.DenyPreToolUse("no"), err
 				}
 				return sdk.PreToolUseOutput{PermissionDecision: protocol.HookAllow}, err
-			}),
+			}, timely),
 			sdk.OnPostToolUse(func(ctx context.Context, in *sdk.PostToolUseInput) (sdk.PostToolUseOutput, error) {
 				yes, err := play(ctx, rt, exit, in.ToolInput)
 				if !yes {
 					return sdk.PostToolUseOutput{}, err
 				}
 				return sdk.PostToolUseOutput{AdditionalContext: "yes"}, err
-			}),
+			}, timely),
 		},
 	}
 }
