@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,7 @@ func (h *lodging) options() *sdk.Options {
 	said := turn(scripted.Text("hello"))
 	return &sdk.Options{
 		Runtime: h.rt, Isolation: session.IsolationPrivate, Cwd: h.cwd,
+		Graces:  session.Graces{EOF: 20 * time.Second, Output: 20 * time.Second}, // also a busy machine runs the agent in them
 		Backend: scripted.New(scripted.WithScript(&scripted.Script{Transcript: true, Turns: []scripted.Turn{said, said, said}})),
 		Env:     map[string]string{"CLAUDE_CONFIG_DIR": h.shared, "ANTHROPIC_API_KEY": "k"},
 	}

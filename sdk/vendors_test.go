@@ -29,7 +29,7 @@ import (
 // speaks as one of the two.
 func (w *world) like(d agent.Dialect, s scripted.Script) *sdk.Options {
 	s.Dialect = d
-	o := &sdk.Options{Runtime: w.rt, Backend: sdk.InMemory(scripted.New(scripted.WithScript(&s)), d)}
+	o := &sdk.Options{Runtime: w.rt, Backend: sdk.InMemory(scripted.New(scripted.WithScript(&s)), d), Graces: w.graces()}
 	if d == agent.Qoder {
 		o.Auth = sdk.QoderCLIAuth()
 	}

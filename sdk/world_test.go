@@ -134,14 +134,23 @@ func open(rt *runtime.Runtime) (ids []string) {
 	return ids
 }
 
+// graces are the defaults in virtual time. In production an agent has longer, in which also a busy
+// machine runs it.
+func (w *world) graces() session.Graces {
+	if w.sim != nil {
+		return session.Graces{}
+	}
+	return session.Graces{EOF: 20 * time.Second, Output: 20 * time.Second}
+}
+
 // options are those of a session with an agent that plays these turns.
 func (w *world) options(turns ...scripted.Turn) *sdk.Options {
-	return &sdk.Options{Runtime: w.rt, Backend: scripted.New(scripted.WithTurns(turns...))}
+	return &sdk.Options{Runtime: w.rt, Backend: scripted.New(scripted.WithTurns(turns...)), Graces: w.graces()}
 }
 
 // script is options with a whole script.
 func (w *world) script(s scripted.Script) *sdk.Options {
-	return &sdk.Options{Runtime: w.rt, Backend: scripted.New(scripted.WithScript(&s))}
+	return &sdk.Options{Runtime: w.rt, Backend: scripted.New(scripted.WithScript(&s)), Graces: w.graces()}
 }
 
 // connect returns a client that is closed at the end of the test.

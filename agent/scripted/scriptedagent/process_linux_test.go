@@ -21,6 +21,9 @@ import (
 // These tests run the real binary. Its children are looked for from outside,
 // by a token in their arguments.
 
+// patience bounds waits for what must happen.
+const patience = time.Minute
+
 // binary is the command, built by TestMain.
 var binary string
 
@@ -233,7 +236,8 @@ func TestSignals(t *testing.T) {
 		gone := make(chan struct{})
 		go func() {
 			defer close(gone)
-			p.exit()
+			_, _ = io.Copy(io.Discard, p.out) // until it has ended
+			_ = p.cmd.Wait()                  // the state says it all
 		}()
 		select {
 		case <-gone:
@@ -306,7 +310,7 @@ func TestChildren(t *testing.T) {
 			p.say(hello)
 			p.until("control_response")
 			var pids []int
-			require.Eventually(t, func() bool { pids = born(t, tok); return len(pids) == 1 }, 5*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { pids = born(t, tok); return len(pids) == 1 }, patience, 5*time.Millisecond)
 			agent := p.cmd.Process.Pid
 			ppid, pgrp, session := stat(t, pids[0])
 			require.Equal(t, tt.session, pgrp != agent)
@@ -320,14 +324,14 @@ func TestChildren(t *testing.T) {
 				require.Contains(t, link, "pipe:")
 			}
 			if strings.Contains(tt.child, "trap_term") { // its name shows before it has come so far
-				require.Eventually(t, func() bool { return ignores(t, pids[0], syscall.SIGTERM) }, 5*time.Second, 5*time.Millisecond)
+				require.Eventually(t, func() bool { return ignores(t, pids[0], syscall.SIGTERM) }, patience, 5*time.Millisecond)
 			}
 			require.NoError(t, syscall.Kill(-agent, syscall.SIGTERM))
 			if !tt.survives {
-				require.Eventually(t, func() bool { return len(born(t, tok)) == 0 }, 5*time.Second, 5*time.Millisecond)
+				require.Eventually(t, func() bool { return len(born(t, tok)) == 0 }, patience, 5*time.Millisecond)
 				return
 			}
-			require.Eventually(t, func() bool { return syscall.Kill(agent, 0) != nil || zombie(t, agent) }, 5*time.Second, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return syscall.Kill(agent, 0) != nil || zombie(t, agent) }, patience, 5*time.Millisecond)
 			require.Len(t, born(t, tok), 1)
 		})
 	}
@@ -365,7 +369,7 @@ func TestForkingChild(t *testing.T) {
 			seen[pid] = true
 		}
 		return len(seen) >= 4
-	}, time.Minute, 2*time.Millisecond)
+	}, patience, 2*time.Millisecond)
 }
 
 func TestSpawnStep(t *testing.T) {
