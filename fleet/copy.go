@@ -83,6 +83,9 @@ func ofJob(dir string) bool {
 
 func (c *copier) dir(name string) error {
 	f, err := c.from.Open(name)
+	if name != "." && errors.Is(err, fs.ErrNotExist) { // removed meanwhile
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -120,6 +123,9 @@ func (c *copier) entry(name string) error {
 		return c.dir(name)
 	case fs.ModeSymlink:
 		target, err := c.from.Readlink(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -142,6 +148,9 @@ func (c *copier) skip(name, why string) {
 
 func (c *copier) file(name string, st fs.FileInfo) error {
 	in, err := c.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) { // such as the lock of a git that tidies up in the background
+		return nil
+	}
 	if err != nil {
 		return err
 	}

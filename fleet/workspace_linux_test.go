@@ -23,7 +23,8 @@ func repository(t *testing.T) string {
 	repo := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(repo, "a.txt"), []byte("one\n"), 0o600))
 	for _, args := range [][]string{
-		{"init", "-q"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "one"},
+		{"init", "-q"}, {"config", "maintenance.auto", "false"}, {"add", "."}, // git would tidy up in the background
+		{"-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "one"},
 	} {
 		out, err := exec.Command("git", append([]string{"-C", repo}, args...)...).CombinedOutput()
 		require.NoError(t, err, "%s", out)

@@ -30,7 +30,7 @@ func repository(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
-	shell(t, dir, "git init -q -b main; echo one >a.txt; git add .; git commit -qm one; git tag v1; git commit -q --allow-empty -m two")
+	shell(t, dir, "git init -q -b main; git config maintenance.auto false; echo one >a.txt; git add .; git commit -qm one; git tag v1; git commit -q --allow-empty -m two")
 	return dir
 }
 
