@@ -77,7 +77,7 @@ func converse(t *testing.T, o *sdk.Options, lines ...string) answers {
 	rt, err := runtime.New(runtime.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		_ = rt.Shutdown(ctx)
 	})
@@ -94,7 +94,7 @@ func converse(t *testing.T, o *sdk.Options, lines ...string) answers {
 		events = append(events, fmt.Sprintf("%v", e.Event))
 	}
 	c := sdk.NewClient(o)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	require.NoError(t, c.Connect(ctx))
 	turn, err := c.Send(ctx, sdk.UserText("go"))

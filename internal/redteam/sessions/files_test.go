@@ -9,10 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Where secrets are while an agent runs, and after.
@@ -54,7 +57,13 @@ func TestFilesOfAKilledHost(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second)
+	require.Eventually(t, func() bool { // its agent has the prompt, so that it makes no more files
+		logs, _ := filepath.Glob(filepath.Join(tmp, "*", "*", "log"))
+		return slices.ContainsFunc(logs, func(name string) bool {
+			raw, _ := os.ReadFile(name)
+			return strings.Contains(string(raw), `"type":"user"`)
+		})
+	}, time.Minute, 10*time.Millisecond)
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
 	time.Sleep(500 * time.Millisecond)

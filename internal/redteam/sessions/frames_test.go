@@ -85,6 +85,8 @@ func TestFrames(t *testing.T) {
 				return sdk.Allow(), nil
 			}}
 			a := converse(t, o, line)
+			mu.Lock() // a callback may outlive its session
+			defer mu.Unlock()
 			for i := range all {
 				t.Logf("saw %q %q", all[i].tool, all[i].input)
 			}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,14 +57,20 @@ func TestToolArgumentsSeen(t *testing.T) {
 // Malformed JSON-RPC through the whole stack.
 func TestMCPFrames(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex // a call may outlive its session
 	ran := []string{}
+	note := func(tool string) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran = append(ran, tool)
+	}
 	srv, err := sdk.NewMCPServer("srv", "1",
 		sdk.NewTool("safe", "safe", func(context.Context, struct{}) (*sdk.ToolResult, error) {
-			ran = append(ran, "safe")
+			note("safe")
 			return sdk.Text("safe"), nil
 		}),
 		sdk.NewTool("danger", "danger", func(context.Context, struct{}) (*sdk.ToolResult, error) {
-			ran = append(ran, "danger")
+			note("danger")
 			return sdk.Text("danger"), nil
 		}),
 		sdk.NewTool("big", "big", func(context.Context, struct{}) (*sdk.ToolResult, error) {
@@ -93,9 +100,13 @@ func TestMCPFrames(t *testing.T) {
 		"big": m("a", "srv", call("big")), "inject": m("a", "srv", call("inject")), "panics": m("a", "srv", call("panics")), "reply": m("a", "srv", `{"jsonrpc":"2.0","id":1,"result":{}}`), "error": m("a", "srv", `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}`), "params text": m("a", "srv", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"safe"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
+			mu.Lock()
 			ran = nil
+			mu.Unlock()
 			start := time.Now()
 			a := converse(t, &sdk.Options{SDKMCPServers: []*sdk.MCPServer{srv}}, line)
+			mu.Lock()
+			defer mu.Unlock()
 			for _, l := range a.lines {
 				t.Logf("ran %v in %v: %.250q (%d bytes)", ran, time.Since(start).Round(time.Millisecond), l, len(l))
 			}
