@@ -85,7 +85,7 @@ func (a *Agent) settle(ctx context.Context, c *Case, t *tap) error {
 		return ctx.Err()
 	}
 	if a.Results > 0 { // the session may still have to say that it is idle
-		short, cancel = context.WithTimeout(ctx, time.Second)
+		short, cancel = context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 	}
 	_ = t.wait(short, settled)

@@ -110,7 +110,7 @@ func (s *script) reply(step *Step, id string) modelapi.Reply {
 	case step.CutAfter > 0:
 		r.Cut = &modelapi.Cut{Events: step.CutAfter, Times: often, Clean: step.CutHow != "reset", Stall: seconds(step.Stall)}
 		if !r.Cut.Clean { // for the client to read what came: a reset throws it away
-			r.Cut.Stall = max(r.Cut.Stall, 200*time.Millisecond)
+			r.Cut.Stall = max(r.Cut.Stall, time.Second)
 		}
 	case step.StreamError != nil:
 		r.Broken = &modelapi.Fault{Type: step.StreamError.Type, Message: step.StreamError.Message}

@@ -165,7 +165,7 @@ func failureScenarios() map[string]Scenario {
 		"garbage":       {Always(Reply{Raw: &Raw{Body: "event: message_start\ndata: {\"type\":\"message_start\",\n\nnot an event\n\n"}})},
 		// partial breaks off once; the retry gets it all.
 		"partial": {Always(Reply{
-			Blocks: []Block{Text("This answer broke off once.")}, Chunks: 4, Cut: &Cut{After: 2, Times: 1, Stall: 200 * time.Millisecond}, // for the client to read what came
+			Blocks: []Block{Text("This answer broke off once.")}, Chunks: 4, Cut: &Cut{After: 2, Times: 1, Stall: time.Second}, // for the client to read what came
 		})},
 	}
 }
