@@ -256,7 +256,7 @@ func TestEdgeExitBeforeInitialize(t *testing.T) {
 	}
 	for name, c := range cases { // before anything forks
 		c.spec = r.spec(t, hello)
-		c.spec.Options.Graces.Output = patience
+		c.spec.Options.Graces.EOF, c.spec.Options.Graces.Output = patience, patience // it ends by itself
 		c.spec.Options.PathToExecutable = file(t, 0o700, "#!/bin/sh\n"+c.script+"\n")
 		cases[name] = c
 	}
