@@ -186,7 +186,7 @@ func TestServersThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrReplicas)
 	// A connection that is still coming back does not know its servers.
 	late := []nats.Option{nats.RetryOnFailedConnect(true), nats.ReconnectWait(300 * time.Millisecond), nats.SetCustomDialer(&failingOnce{})}
-	within, stop := context.WithTimeout(ctx, 5*time.Second)
+	within, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	nc := served(t, `"version":"2.10.29"`, late...)
 	_, err = Open(within, nc, Config{Job: "j"})
@@ -236,7 +236,7 @@ func TestRemove(t *testing.T) {
 	}()
 	require.NoError(t, Remove(ctx, nc, name))
 	require.NoError(t, Remove(ctx, nc, name), "there is nothing any more")
-	within, stop := context.WithTimeout(ctx, 20*time.Second)
+	within, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	require.ErrorIs(t, q.Extend(within, l)[0], ErrGone)
 	_, err = q.Lease(within, "b", "w")
@@ -271,7 +271,7 @@ func TestTheLastMessageHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, q.stream.DeleteMsg(ctx, l.Fence))
 	late := opened(t, nc, cfg)
-	within, stop := context.WithTimeout(ctx, 10*time.Second)
+	within, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
 	require.NoError(t, late.Offer(within, queue.Offer{Task: "a", Hash: "h"}))
 	_, err = late.Lease(within, "a", "w2")

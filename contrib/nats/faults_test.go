@@ -104,7 +104,7 @@ func TestFaultsFromSeeds(t *testing.T) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	seeds := 12
 	if os.Getenv("TROUPE_FULL") != "" {
 		seeds = 300

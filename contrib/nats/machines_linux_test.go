@@ -329,7 +329,7 @@ func (m *machines) check(over map[string]queue.Change) {
 	n := bytes.Count(started, []byte("\n"))
 	m.t.Logf("%d tasks, %d starts", m.spec.Tasks, n)
 	assert.LessOrEqual(m.t, n, m.spec.Tasks+m.more, "starts")
-	assert.Eventually(m.t, func() bool { return len(m.marked("")) == 0 }, 5*time.Second, 50*time.Millisecond, "processes of agents that live")
+	assert.Eventually(m.t, func() bool { return len(m.marked("")) == 0 }, time.Minute, 50*time.Millisecond, "processes of agents that live")
 }
 
 func resultsIn(t *testing.T, dir string) map[string]result {
@@ -385,7 +385,7 @@ var deaths = []struct {
 		m.check(m.follow())
 	}},
 	{"a worker stands still for two leases", true, func(t *testing.T, m *machines) {
-		m.begin(t, onOne(t, 0), m.config(2*time.Second))
+		m.begin(t, onOne(t, 0), m.config(4*time.Second)) // the other worker keeps its leases, on a busy machine, too
 		m.hire("w0", "w1")
 		m.at(1./3, func() {
 			m.more += m.spec.Places

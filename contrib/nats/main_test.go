@@ -104,7 +104,7 @@ func configured(t *testing.T, more string) (url string) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	return s.ClientURL()
 }
 
@@ -193,7 +193,7 @@ func reach(t *testing.T, urls string, options ...nats.Option) (nc *nats.Conn) {
 		var err error
 		nc, err = Connect(urls, options...)
 		return err == nil
-	}, 20*time.Second, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	t.Cleanup(nc.Close)
 	return nc
 }

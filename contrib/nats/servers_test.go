@@ -62,7 +62,7 @@ func TestPermissions(t *testing.T) {
 	for user, c := range cases {
 		t.Run(user, func(t *testing.T) {
 			t.Parallel()
-			within, stop := context.WithTimeout(t.Context(), 30*time.Second)
+			within, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer stop()
 			of := name
 			if user == "create" {
@@ -156,9 +156,9 @@ func TestAResultAtTheLimit(t *testing.T) {
 func TestAServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	port := freePort(t)
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
-	dir, cfg := t.TempDir(), Config{Job: job(), TTL: time.Minute}
+	dir, cfg := t.TempDir(), Config{Job: job(), TTL: time.Hour}
 	server := process(t, "alone", port, dir)
 	connect := func() *nats.Conn { return reach(t, fmt.Sprintf("nats://127.0.0.1:%d", port)) }
 	a, b := opened(t, connect(), cfg), opened(t, connect(), cfg)

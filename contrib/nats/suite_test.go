@@ -67,9 +67,9 @@ func underTest(t *testing.T, connect servers) queuetest.Queue {
 	case strings.Contains(name, "result_is_offered"): // with fences of an older queue
 		cfg.Above = 1000
 	case strings.Contains(name, "outlives"): // on a busy machine
-		cfg.TTL = 3 * time.Second
+		cfg.TTL = 6 * time.Second
 	case regexp.MustCompile("_end(s|ed)?(_|$)").MatchString(name):
-		cfg.TTL = 2 * time.Second
+		cfg.TTL = 3 * time.Second
 	}
 	n := newNetwork()
 	h := &handles{cfg: cfg}
@@ -137,7 +137,7 @@ func (h *handles) expire(t *testing.T) {
 			assert.Eventually(t, func() bool {
 				now, err := q.read(ctx, q.subject(task))
 				return err == nil && now.state != queue.Leased
-			}, 20*time.Second, 50*time.Millisecond, task)
+			}, time.Minute, 50*time.Millisecond, task)
 		}
 	}
 }

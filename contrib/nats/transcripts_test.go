@@ -101,12 +101,12 @@ func TestALeaseEndsByTheServersClock(t *testing.T) {
 	t.Parallel()
 	connect, name := single(t), job()
 	a, b := transcripts(t, connect(t, newNetwork()), name), transcripts(t, connect(t, newNetwork()), name)
+	began := time.Now() // before the server's answer, which may be late
 	l := leased(t, a, "a", 300*time.Millisecond)
-	began := time.Now()
 	require.Eventually(t, func() bool {
 		_, err := b.AcquireLease(t.Context(), session.LeaseRequest{Session: l.Session, TTL: time.Hour})
 		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	assert.Greater(t, time.Since(began), 200*time.Millisecond)
 }
 
@@ -118,7 +118,7 @@ func TestTheStreamOfSessionsIsMadeAnew(t *testing.T) {
 	s.cfg.silence = 100 * time.Millisecond
 	l := leased(t, s, "a", time.Hour)
 	require.NoError(t, s.js.DeleteStream(t.Context(), s.name))
-	within, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	within, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	require.ErrorIs(t, s.Append(session.WithLease(within, l), aSession, lines(0, 1)), ErrGone)
 	for _, err := range s.Load(within, aSession) {

@@ -200,8 +200,8 @@ func ask(ctx context.Context, nc *nats.Conn) (all []serverSays, err error) {
 	if err := nc.PublishRequest("$SYS.REQ.SERVER.PING.JSZ", inbox, []byte(`{}`)); err != nil {
 		return nil, err
 	}
-	for {
-		try, cancel := context.WithTimeout(ctx, time.Second)
+	for wait := 5 * time.Second; ; wait = time.Second { // the first answer may be late, and the others come with it
+		try, cancel := context.WithTimeout(ctx, wait)
 		m, err := answers.NextMsgWithContext(try)
 		cancel()
 		if err != nil {

@@ -99,7 +99,7 @@ func (m *moving) play(t *testing.T, signal syscall.Signal) {
 	a := m.hire("a", append([]string{"--nats", m.url, "-j", "1", "--grace", "100ms"}, m.worker...)...)
 	a.await(t, "worker a in")
 	out := filepath.Join(m.dir, "out")
-	args := append([]string{"batch", file, "--nats", m.url, "--id", "m", "--move", "--lease", "2s", "--out", out, "--workspace", "worktree", "--cwd", repo}, m.agent...)
+	args := append([]string{"batch", file, "--nats", m.url, "--id", "m", "--move", "--lease", "5s", "--out", out, "--workspace", "worktree", "--cwd", repo}, m.agent...)
 	batch := start(t, append(args, m.submitter...)...)
 	select {
 	case <-m.second:

@@ -135,7 +135,7 @@ func (r *real) check(job string, n int, out string) (runs int) {
 	for id, of := range results(t, again) {
 		assert.Equal(t, []any{got[id].Fence, got[id].Worker, got[id].Text}, []any{of.Fence, of.Worker, of.Text}, id)
 	}
-	assert.Eventually(t, func() bool { return len(r.left()) == 0 }, 20*time.Second, 100*time.Millisecond, "processes of agents that live: %v", r.left())
+	assert.Eventually(t, func() bool { return len(r.left()) == 0 }, time.Minute, 100*time.Millisecond, "processes of agents that live: %v", r.left())
 	return runs
 }
 
@@ -150,7 +150,7 @@ func TestAWorkerIsKilled(t *testing.T) {
 	b := r.hire("second", "--nats", r.url, "-j", "2")
 	b.await(t, "worker second in")
 	out := filepath.Join(r.dir, "out")
-	batch := start(t, append([]string{"batch", r.tasks(n), "--nats", r.url, "--id", "kill", "--lease", "2s", "--out", out}, r.agent...)...)
+	batch := start(t, append([]string{"batch", r.tasks(n), "--nats", r.url, "--id", "kill", "--lease", "5s", "--out", out}, r.agent...)...)
 	b.await(t, `job kill: t\d+: accepted`)
 	require.NoError(t, b.Process.Signal(syscall.SIGKILL))
 	b.exit(t)
@@ -278,7 +278,7 @@ func cluster(t *testing.T, port int) *clustered {
 			nc.Close()
 		}
 		return err == nil
-	}, 30*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 	return c
 }
 

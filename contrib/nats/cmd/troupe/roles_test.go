@@ -63,7 +63,7 @@ func withRoles(t *testing.T) (url string, r roles) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	return s.ClientURL(), r
 }
 
@@ -133,7 +133,7 @@ func TestRoles(t *testing.T) {
 			case err := <-denied:
 				require.ErrorIs(t, err, nats.ErrPermissionViolation, "%s: %s", role, what)
 				assert.Contains(t, strings.ToLower(err.Error()), strings.ToLower(`"`+strings.TrimPrefix(what, "subscribe ")+`"`), role)
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				assert.Fail(t, "it may", "%s: %s", role, what)
 			}
 		}
@@ -191,7 +191,7 @@ func TestDoctor(t *testing.T) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	nc, err := nats.Connect(s.ClientURL(), nats.UserInfo("sys", "sys"))
 	require.NoError(t, err)
 	defer nc.Close()

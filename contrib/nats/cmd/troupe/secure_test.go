@@ -76,7 +76,7 @@ func (a *authority) make(of *x509.Certificate) (*x509.Certificate, *ecdsa.Privat
 // submits connects, makes a job, and finds it.
 func submits(t *testing.T, at command.Servers, job string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	c, err := machines{}.Connect(ctx, at)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func submits(t *testing.T, at command.Servers, job string) {
 
 func refused(t *testing.T, at command.Servers, why string) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	c, err := machines{}.Connect(ctx, at)
 	if err == nil {
@@ -180,7 +180,7 @@ func TestCredentialsOfAnOperator(t *testing.T) {
 	require.NoError(t, err)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	require.True(t, s.ReadyForConnections(10*time.Second))
+	require.True(t, s.ReadyForConnections(time.Minute))
 	submits(t, command.Servers{URLs: s.ClientURL(), Creds: files[0]}, "first")
 	submits(t, command.Servers{URLs: s.ClientURL(), Creds: files[1]}, "second")
 	refused(t, command.Servers{URLs: s.ClientURL()}, "without credentials")

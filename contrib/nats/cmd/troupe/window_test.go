@@ -67,7 +67,7 @@ func TestTheWindowOfACluster(t *testing.T) {
 	second := start(t, "worker", "--nats", url, "--dir", t.TempDir(), "--name", "second", "-j", "1")
 	second.await(t, "worker second in")
 	b := openWindow(t, url, "--ui-steer", "--ui-content")
-	file, agent := tasks(t, 24, 500*time.Millisecond)
+	file, agent := tasks(t, 60, time.Second) // some of them still run when the job is paused
 	run(t, "batch", file, "--nats", url, "--agent", agent, "--id", "w", "--account", "shared", "--detach")
 	var hosts []struct {
 		ID    string
@@ -105,7 +105,7 @@ func TestTheWindowOfACluster(t *testing.T) {
 		return len(table.Sessions) > 0 && table.Sessions[0].Job == "w"
 	}, time.Minute, 100*time.Millisecond, "what a worker runs")
 
-	for path, body := range map[string]string{"jobs/w/pause": "", "accounts/shared/retune": `{"limit": 5}`, "accounts/shared/park": `{"for_ms": 1}`} {
+	for path, body := range map[string]string{"jobs/w/pause": "", "accounts/shared/retune": `{"limit": 50}`, "accounts/shared/park": `{"for_ms": 1}`} {
 		assert.Equal(t, http.StatusAccepted, b.ask(t, http.MethodPost, "api/"+path+"?host=servers", body, nil), path)
 	}
 	seen(func(j *job) bool { return j.Paused })
@@ -120,12 +120,13 @@ func TestTheWindowOfACluster(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		b.ask(t, http.MethodGet, "api/tree", "", &tree)
-		return len(tree.Tree.Accounts) == 1 && tree.Tree.Accounts[0].Limit == 5
+		return len(tree.Tree.Accounts) == 1 && tree.Tree.Accounts[0].Limit == 50
 	}, time.Minute, 100*time.Millisecond)
 	assert.Equal(t, http.StatusNotFound, b.ask(t, http.MethodPost, "api/jobs/w/tasks/none/cancel?host=servers", "", nil))
 	assert.Equal(t, http.StatusUnprocessableEntity, b.ask(t, http.MethodPost, "api/host/drain?host=servers", "", nil))
 	assert.Equal(t, http.StatusAccepted, b.ask(t, http.MethodPost, "api/host/drain?host=second", "", nil))
 	assert.Zero(t, second.exit(t))
+	start(t, "worker", "--nats", url, "--dir", t.TempDir(), "--name", "third", "-j", "50").await(t, "worker third in")
 	assert.Equal(t, http.StatusAccepted, b.ask(t, http.MethodPost, "api/jobs/w/resume?host=servers", "", nil))
 	seen(func(j *job) bool { return j.States["over"] == j.Total })
 	var said struct {
