@@ -878,7 +878,9 @@ func TestEdgeOddAgents(t *testing.T) {
 	}
 	for name, c := range cases { // before anything forks
 		c.spec = r.spec(t, "turns: [{steps: [{delay: 600s}]}]")
-		c.spec.Options.Graces.Terminate = 200 * time.Millisecond
+		if c.spec.Options.Graces.Terminate = patience; strings.Contains(c.program, "trap") {
+			c.spec.Options.Graces.Terminate = 200 * time.Millisecond
+		}
 		c.spec.Options.PathToExecutable = file(t, 0o700, c.program)
 		cases[name] = c
 	}
