@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is removed while a directory is copied is not in the copy, and stops nothing: git, for one, removes its
-// locks in the background.
+// A file that is removed while its directory is copied is not in the copy, and stops nothing: git, for one, removes
+// its locks in the background.
 func TestWhatIsRemovedWhileItIsCopied(t *testing.T) {
 	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
