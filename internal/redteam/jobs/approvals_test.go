@@ -23,7 +23,7 @@ func waiting(t *testing.T, j fleet.Job) (*fleet.Handle, []fleet.Approval) {
 		for range h.Results(t.Context()) {
 		}
 	}()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		if all := h.Approvals(); len(all) > 0 {
 			return h, all

@@ -56,7 +56,7 @@ func asking(t *testing.T, dir string, use *scripted.ToolUse) acp.RequestPermissi
 	select {
 	case r := <-asked:
 		return r
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the editor is not asked")
 		return acp.RequestPermissionRequest{}
 	}

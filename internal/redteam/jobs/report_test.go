@@ -42,6 +42,7 @@ globalThis.document = {
 new Function(script)();
 (async () => {
   for (const r of rows) await r.listeners.toggle();
+  for (let i = 0; i < 600 && !rows.every(r => r.transcript.children.length); i++) await new Promise(f => setTimeout(f, 100));
   await new Promise(f => setTimeout(f, 500));
   for (const r of rows) console.log(r.transcript.children.map(c => c.textContent).join('\n'));
 })();

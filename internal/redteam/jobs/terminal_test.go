@@ -86,7 +86,7 @@ func TestHostileAgentOnTheTerminal(t *testing.T) {
 				c := exec.Command("script", "-qec", strings.Join(append([]string{bin}, quoteAll(args)...), " "), "/dev/null") // a terminal
 				c.Dir = dir
 				c.Env = append(os.Environ(), helperEnv+"=acp", "REDTEAM2_WHERE="+where, "NO_COLOR=1", "TERM=dumb", "HOME="+dir)
-				done := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() })
+				done := time.AfterFunc(3*time.Minute, func() { _ = c.Process.Kill() })
 				out, err := c.CombinedOutput()
 				done.Stop()
 				text := string(out)

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -16,17 +15,14 @@ import (
 // The URL of a webhook is a secret for many services. SECURITY.md: tokens never appear in
 // an error. The command prints this one.
 func TestWebhookErrorsHideTheURL(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	closed := l.Addr().String()
-	require.NoError(t, l.Close())
+	const closed = "127.0.0.1:1"
 	for _, url := range []string{
 		"http://" + closed + "/services/T000/B000/s3cr3tpath?token=s3cr3tquery",
 		"http://s3cr3tuser:s3cr3tpassword@" + closed + "/x",
 		"http://" + closed + "/%zzs3cr3tpath",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		err = (&control.Webhook{URL: url, Secret: "0123456789abcdef"}).Notify(ctx, fleet.Approval{ID: "x", At: time.Now()})
+		err := (&control.Webhook{URL: url, Secret: "0123456789abcdef"}).Notify(ctx, fleet.Approval{ID: "x", At: time.Now()})
 		cancel()
 		require.Error(t, err)
 		t.Log(err)

@@ -59,7 +59,7 @@ func TestWebhookSecretStaysWithTheHost(t *testing.T) {
 		"--verify", `echo "verifier: $TROUPE_WEBHOOK_SECRET"; exit 1`, "--retries", "0")
 	c.Dir = dir
 	c.Env = append(os.Environ(), helperEnv+"=env", "TROUPE_WEBHOOK_SECRET="+hookSecret, "HOME="+dir)
-	timer := time.AfterFunc(30*time.Second, func() { _ = c.Process.Kill() })
+	timer := time.AfterFunc(3*time.Minute, func() { _ = c.Process.Kill() })
 	defer timer.Stop()
 	out, err := c.CombinedOutput()
 	t.Logf("%v %.200q", err, out)
