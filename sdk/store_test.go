@@ -485,12 +485,13 @@ func TestALostLease(t *testing.T) {
 	var late atomic.Int64
 	s := &store.Memory{Now: func() time.Time { return time.Now().Add(time.Duration(late.Load())) }}
 	d := newDesk(t, t.TempDir())
-	c, err := d.open(sdk.Options{SessionStore: s, SessionID: "0b7de7f0-3c1c-4f5b-9d0e-1d7c3f0a00cc"}) // its lease comes before its process
+	c, err := d.open(sdk.Options{SessionStore: s, SessionID: "0b7de7f0-3c1c-4f5b-9d0e-1d7c3f0a00cc", // its lease comes before its process
+		SessionStoreOptions: session.StoreOptions{Lease: time.Hour}}) // and is not renewed while the test runs
 	require.NoError(t, err)
 	d.ask(c, "one")
 	require.NoError(t, c.Mirrored(t.Context()))
 	key := keyOf(d.cwd, c.SessionID())
-	late.Store(int64(time.Hour)) // the host slept
+	late.Store(int64(2 * time.Hour)) // the host slept
 	other := session.LeaseHolder{Host: "build7", PID: 4711}
 	_, err = s.AcquireLease(t.Context(), session.LeaseRequest{Session: key.Session, Holder: other, TTL: time.Hour})
 	require.NoError(t, err)
