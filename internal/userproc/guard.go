@@ -31,13 +31,17 @@ func Spawn(ctx context.Context, s session.Spawner, c session.Command, failed fun
 	case p == nil:
 		return nil, errors.New("the spawner returned neither a process nor an error")
 	}
-	return Guard(p, failed)
+	if p, err = Guard(p, failed); err == nil && (p.Stdin() == nil || p.Stdout() == nil) {
+		return nil, errors.Join(errors.New("the process has no Stdin or Stdout: each must return a value that is not nil"), p.Kill())
+	}
+	return p, err
 }
 
 // Guard returns p with methods that return a [session.PanicError] where those of p panic, and keeps PID,
-// Exited and the pipes, which it asks for once. It calls failed, if that is not nil, when the caller would
-// not learn it: a read or a write that panicked looks like the end of a pipe. A process of this module is
-// returned as it is. If p cannot be used at all, it is killed, and the panic is the error.
+// Exited and the pipes, which it asks for once. Pipes may be missing, as those of a process that is adopted. It
+// calls failed, if that is not nil, when the caller would not learn it: a read or a write that panicked looks
+// like the end of a pipe. A process of this module is returned as it is. If p cannot be used at all, it is
+// killed, and the panic is the error.
 func Guard(p session.Process, failed func(error)) (_ session.Process, err error) {
 	if builtin(p) {
 		return p, nil
@@ -56,21 +60,21 @@ func Guard(p session.Process, failed func(error)) (_ session.Process, err error)
 		err = try("Process.Exited", func() error { g.exited = p.Exited(); return nil })
 	}
 	if err == nil {
-		err = try("Process.Stdin", func() error { g.stdin = &pipe{w: p.Stdin(), failed: failed}; return nil })
-	}
-	if err == nil {
-		err = try("Process.Stdout", func() error { g.stdout = &pipe{r: p.Stdout(), name: "Process.Stdout", failed: failed}; return nil })
-	}
-	if err == nil {
-		err = try("Process.Stderr", func() error {
-			if stderr := p.Stderr(); stderr != nil {
-				g.stderr = &pipe{r: stderr, name: "Process.Stderr", failed: failed}
+		err = try("Process.Stdin", func() error {
+			if stdin := p.Stdin(); stdin != nil {
+				g.stdin = &pipe{w: stdin, failed: failed}
 			}
 			return nil
 		})
 	}
-	if err == nil && (g.exited == nil || g.stdin.w == nil || g.stdout.r == nil) {
-		err = errors.New("the process has no Exited, Stdin or Stdout: each must return a value that is not nil")
+	if err == nil {
+		err = try("Process.Stdout", func() error { g.stdout = reads(p.Stdout(), "Process.Stdout", failed); return nil })
+	}
+	if err == nil {
+		err = try("Process.Stderr", func() error { g.stderr = reads(p.Stderr(), "Process.Stderr", failed); return nil })
+	}
+	if err == nil && g.exited == nil {
+		err = errors.New("Exited of the process returns nil, and not a channel that is closed at its end")
 	}
 	if err != nil {
 		return nil, err
@@ -93,9 +97,9 @@ type guarded struct {
 	of     session.Process
 	pid    int
 	exited <-chan struct{}
-	stdin  *pipe
-	stdout *pipe
-	stderr *pipe // nil: none
+	stdin  io.WriteCloser
+	stdout io.Reader
+	stderr io.Reader
 }
 
 // The methods of [session.Process].
@@ -104,13 +108,7 @@ func (g *guarded) PID() int                { return g.pid }
 func (g *guarded) Exited() <-chan struct{} { return g.exited }
 func (g *guarded) Stdin() io.WriteCloser   { return g.stdin }
 func (g *guarded) Stdout() io.Reader       { return g.stdout }
-
-func (g *guarded) Stderr() io.Reader {
-	if g.stderr == nil {
-		return nil
-	}
-	return g.stderr
-}
+func (g *guarded) Stderr() io.Reader       { return g.stderr }
 
 func (g *guarded) Signal(s session.Signal) error {
 	return try("Process.Signal", func() error { return g.of.Signal(s) })
@@ -140,6 +138,14 @@ type pipe struct {
 	name   string
 	failed func(error)
 	broken error // it has panicked, or has not returned
+}
+
+// reads is a pipe to read from, if there is one.
+func reads(r io.Reader, name string, failed func(error)) io.Reader {
+	if r == nil {
+		return nil
+	}
+	return &pipe{r: r, name: name, failed: failed}
 }
 
 // errNoReturn is why a pipe is broken whose method has ended the goroutine.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,9 +35,15 @@ func (*writes) Exited() <-chan struct{}   { return make(chan struct{}) }
 func (*writes) Write([]byte) (int, error) { runtime.Goexit(); return 0, nil }
 func (*writes) Close() error              { return nil }
 
+type endless struct{ *process }
+
+func (endless) Exited() <-chan struct{} { return nil }
+
 type known struct{ *process }
 
-func (known) AfterExit(func()) {}
+func (known) AfterExit(func())      {}
+func (known) Stdin() io.WriteCloser { return &writes{} }
+func (known) Stdout() io.Reader     { return &io.LimitedReader{} }
 
 type spawner func() (session.Process, error)
 
@@ -58,6 +63,7 @@ func TestSpawn(t *testing.T) {
 		"no pipes":            {func() (session.Process, error) { return bad, nil }, "each must return a value that is not nil"},
 		"a built-in one":      {func() (session.Process, error) { return known{bad}, nil }, ""},
 		"a typed nil as well": {func() (session.Process, error) { return (*process)(nil), nil }, "panic while handling Process.Stdout"},
+		"no end":              {func() (session.Process, error) { return endless{bad}, nil }, "Exited of the process returns nil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +80,7 @@ func TestSpawn(t *testing.T) {
 	t.Run("a write that does not return", func(t *testing.T) {
 		t.Parallel()
 		var failed error
-		p, err := userproc.Guard(&writes{&process{out: strings.NewReader("")}}, func(err error) { failed = err })
+		p, err := userproc.Guard(&writes{&process{}}, func(err error) { failed = err })
 		require.NoError(t, err)
 		over := make(chan struct{})
 		go func() {
@@ -88,8 +94,8 @@ func TestSpawn(t *testing.T) {
 	})
 	t.Run("one that is not used is killed", func(t *testing.T) {
 		t.Parallel()
-		p := &process{out: strings.NewReader("")}
-		_, err := userproc.Guard(p, nil)
+		p := &process{}
+		_, err := userproc.Spawn(t.Context(), spawner(func() (session.Process, error) { return p, nil }), session.Command{}, nil)
 		require.ErrorContains(t, err, "panic while handling Process.Kill: cannot")
 		assert.True(t, p.killed)
 	})
