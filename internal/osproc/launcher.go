@@ -234,9 +234,27 @@ func (l *Launcher) thread() {
 	defer runtime.UnlockOSThread()
 	l.first.Do(l.sweeper.remember)
 	for s := l.next(); s != nil; s = l.next() {
-		err := s.proc.spawn(s.launch)
+		err := l.execute(s)
 		s.closeChild()
 		l.spawned(s, err)
+	}
+}
+
+// textBusy is how long a program's file may be open for writing. Each child has the open files of this program
+// from its fork to its exec, so that a script that was just written cannot be started meanwhile
+// (https://go.dev/issue/22315).
+const textBusy = 100 * time.Millisecond
+
+// execute starts the process, again if its file is open for writing.
+func (l *Launcher) execute(s *spawn) error {
+	for pause := time.Millisecond; ; pause *= 2 {
+		err := s.proc.spawn(s.launch)
+		if !errors.Is(err, syscall.ETXTBSY) || pause > textBusy {
+			return err
+		}
+		over := make(chan struct{})
+		l.cfg.Clock.AfterFunc(pause, func() { close(over) })
+		_ = l.cfg.Executor.Await(context.Background(), over)
 	}
 }
 

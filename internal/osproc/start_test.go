@@ -11,12 +11,15 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/agent-troupe/troupe/internal/kernel"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) string {
@@ -111,6 +114,30 @@ func TestStartErrorWhileTheFileIsWritten(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ETXTBSY)
 	assert.True(t, se.Retryable())
 	assert.Contains(t, err.Error(), "try again")
+
+	// A child that is between its fork and its exec has the file for a moment.
+	clock := &closing{Clock: kernel.NewClock(nil), file: f}
+	p, err := NewLauncher(Config{Clock: clock}).Start(testContext(t), Command{Path: path, Args: []string{newToken(), "exit", "0"}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, clock.pauses.Load(), "with one pause")
+	<-p.Exited()
+	_, err = p.Reap()
+	require.NoError(t, err)
+}
+
+// closing is a clock with whose first timer a file is closed.
+type closing struct {
+	kernel.Clock
+	file   *os.File
+	pauses atomic.Int32
+}
+
+func (c *closing) AfterFunc(d time.Duration, fn func()) kernel.Timer {
+	if d < textBusy {
+		c.pauses.Add(1)
+		_ = c.file.Close()
+	}
+	return c.Clock.AfterFunc(d, fn)
 }
 
 func TestStartErrorsAtTheDescriptorLimit(t *testing.T) {
