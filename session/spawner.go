@@ -82,9 +82,9 @@ type Adopter interface {
 
 // Process is a running agent. An implementation is responsible for the whole process
 // tree: after Kill and Sweep no process of it may be left. PID, Exited and the pipes are asked
-// for once. A method that panics, or ends its goroutine, has failed: it becomes a [PanicError],
-// with which the start fails or the session ends, or, if the process has ended already, it is
-// in the [LeftoverError] of the session.
+// for once. A method that panics, or ends its goroutine, has failed, and the host lives: the start
+// fails or the session ends with an error that says which method it was, a [PanicError] for a panic.
+// If the process has ended already, that is in the [LeftoverError] of the session.
 type Process interface {
 	PID() int // process id; 0 without a process
 	Stdin() io.WriteCloser
