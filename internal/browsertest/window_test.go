@@ -122,8 +122,8 @@ func TestWindow(t *testing.T) {
 // open goes to another page of the window, and returns when the one before is gone.
 func (p *page) open(t *testing.T, route string) {
 	t.Helper()
-	eval[any](t, p, fmt.Sprintf(`void (window.before = location.hash === %[1]q ? null : document.querySelector("main").firstElementChild, location.hash = %[1]q)`, route))
-	p.until(t, `!window.before?.isConnected`)
+	eval[any](t, p, fmt.Sprintf(`void (window.left = location.hash === %[1]q ? null : document.querySelector("main").firstElementChild, location.hash = %[1]q)`, route))
+	p.until(t, `!window.left?.isConnected`)
 }
 
 // inert requires that text is text: no element came from it, and no control character is in the
